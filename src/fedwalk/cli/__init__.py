@@ -1,0 +1,71 @@
+"""The command line: parse, call, show. Nothing heavy is imported before a command runs."""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+
+from fedwalk._version import __version__
+from fedwalk.errors import FedWalkError, FedWalkWarning
+
+DESCRIPTION = """\
+Node embeddings of a graph that nobody holds as a whole: the FedWalk protocol.
+
+Every vertex belongs to a device that knows only its own neighbours; a server knows only the vertex ids.
+"""
+
+EPILOG = """\
+first steps:
+  fedwalk demo                          a generated social network, FedWalk beside DeepWalk
+  fedwalk embed graph.edges -o run      your own graph: edge list, adjacency list, .mat, .npz
+  fedwalk evaluate run --graph graph.edges --labels labels.txt
+
+What the `paper` protocol gives is not differential privacy, whatever its epsilon: see docs/fidelity.md.
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    from fedwalk.cli import demo, embed, evaluate
+
+    parser = argparse.ArgumentParser(
+        prog="fedwalk",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in (demo, embed, evaluate):
+        module.add_parser(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 if it went well, 2 for bad input, 130 for an interrupt."""
+    options = build_parser().parse_args(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FedWalkWarning)
+        warnings.showwarning = _show_warning
+        try:
+            return int(options.call(options))
+        except FedWalkError as error:
+            print(f"fedwalk: error: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print(f"fedwalk: interrupted.{_resume_hint(options)}", file=sys.stderr)
+            return 130
+        except BrokenPipeError:
+            sys.stderr.close()
+            return 1
+
+
+def _resume_hint(options: argparse.Namespace) -> str:
+    if options.command != "embed":
+        return ""
+    return " Finished stages are kept: run the same command with --resume to go on from them."
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    label = "note" if issubclass(category, FedWalkWarning) else category.__name__
+    print(f"fedwalk: {label}: {message}", file=sys.stderr)

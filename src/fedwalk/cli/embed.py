@@ -1,0 +1,122 @@
+"""`fedwalk embed GRAPH -o RUN`: from a graph file to an embedding."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from fedwalk.errors import SettingsError
+from fedwalk.settings import CHOICES, Settings, read_toml
+
+FORMATS = ("edgelist", "adjlist", "mat", "npz")
+INPUTS = ("graph", "format")
+
+EPILOG = """\
+examples:
+  fedwalk embed graph.edges -o run
+  fedwalk embed blogcatalog.mat -o run --predictor triad --predict 1 --burst 2
+  fedwalk embed graph.csv -o baseline --protocol deepwalk
+  fedwalk embed --config run/settings.toml -o again        the same run once more
+  fedwalk embed graph.edges -o run --resume                after an interrupt
+
+RUN will hold embedding.npz (arrays `nodes`, `vectors`), tree.npz (a scipy linkage array), settings.toml, run.json.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Enter the command."""
+    parser = commands.add_parser(
+        "embed",
+        help="embed a graph",
+        description="Run FedWalk (or the DeepWalk baseline) on a graph and write a run folder. "
+        "The defaults are the paper's settings.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("graph", nargs="?", metavar="GRAPH", help="graph file (or `graph` under [input] in --config)")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="RUN", help="folder for the results")
+    parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags override them")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
+    parser.add_argument("--force", action="store_true", help="replace the run that RUN holds")
+    parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too (rows of the embedding)")
+    parser.add_argument("--json", action="store_true", help="print run.json instead of tables")
+    parser.set_defaults(call=call)
+    add_settings(parser)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """A flag for every setting; without a default, so that a flag that was given can be told from one that wasn't."""
+
+    def choice(group: Any, name: str, text: str) -> None:
+        default = getattr(Settings(), name)
+        group.add_argument(f"--{name}", choices=CHOICES[name], default=None, help=f"{text} (default {default})")
+
+    def number(group: Any, name: str, letter: str, text: str, kind: type = int, default: str | None = None) -> None:
+        shown = default or f"{getattr(Settings(), name.replace('-', '_')):g}"
+        group.add_argument(f"--{name}", type=kind, metavar=letter, default=None, help=f"{text} (default {shown})")
+
+    protocol = parser.add_argument_group("protocol")
+    choice(protocol, "protocol", "paper: FedWalk; deepwalk: the centralised baseline")
+    number(protocol, "epsilon", "E", "noise parameter of the vectors and the encoder, nominal", float)
+    number(protocol, "bins", "K", "bins of the group plan", default="⌊ln n⌋")
+    choice(protocol, "tree", "builder of the tree; average needs n² memory")
+    choice(protocol, "encoder", "identity writes the vertices as they are")
+    walks = parser.add_argument_group("walks")
+    number(walks, "walk-length", "L", "entries per walk")
+    number(walks, "walks", "G", "walks per vertex")
+    number(walks, "predict", "P", "chance that a visit triggers the predictor", float)
+    choice(walks, "predictor", "tree: the paper's; degree, triad: ours")
+    number(walks, "burst", "B", "entries that a triggered visit writes in all")
+    skipgram = parser.add_argument_group("SkipGram")
+    number(skipgram, "dim", "D", "dimensions")
+    number(skipgram, "window", "W", "largest window")
+    number(skipgram, "negative", "N", "negative samples")
+    execution = parser.add_argument_group("execution")
+    number(execution, "seed", "S", "everything up to the walks is a function of it")
+    number(execution, "threads", "T", "1 makes the vectors reproducible bit for bit too", default="all cores")
+    choice(execution, "runtime", "stepwise: device objects, message by message, slow")
+
+
+def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, str | None]]:
+    """Defaults, overridden by --config, overridden by flags; and what to read the graph from."""
+    config = read_toml(options.config) if options.config else {}
+    inputs: dict[str, Any] = config.pop("input", {})
+    settings = Settings.from_mapping(config, str(options.config))
+    flags = {name: getattr(options, name) for name in Settings.__slots__ if getattr(options, name, None) is not None}
+    inputs = {name: getattr(options, name) or inputs.get(name) for name in INPUTS}
+    if not inputs["graph"]:
+        raise SettingsError("no graph: name a graph file, or a --config with `graph` under [input].")
+    return settings.updated(flags), inputs
+
+
+def call(options: argparse.Namespace) -> int:
+    """Load, run, show."""
+    settings, inputs = chosen_settings(options)
+    from fedwalk.cli.show import StageBars, message_rows, print_facts, print_table, run_facts
+    from fedwalk.graph import load_graph
+    from fedwalk.job import embed_to_folder
+    from fedwalk.run_folder import check_free
+
+    check_free(options.output, force=options.force, resume=options.resume)
+    began = time.perf_counter()
+    graph = load_graph(inputs["graph"], format=inputs["format"])
+    load_seconds = time.perf_counter() - began
+    for note in graph.notes:
+        print(f"fedwalk: note: {note}", file=sys.stderr)
+    with StageBars(f"{settings.protocol}: {graph}") as bars:
+        record = embed_to_folder(
+            graph, settings, options.output, force=options.force, resume=options.resume,
+            keep_walks=options.keep_walks, progress=bars, load_seconds=load_seconds, inputs=inputs,
+        )  # fmt: skip
+    if options.json:
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+        return 0
+    print_facts(f"{options.output}", run_facts(record))
+    if record["protocol"] == "paper":
+        print_table("Messages", ["phase", "messages", "bytes", "route"], message_rows(record))
+    print(f"Results: {options.output}/embedding.npz; the whole record: {options.output}/run.json")
+    print(f"Next:    fedwalk evaluate {options.output} --graph {inputs['graph']} [--labels FILE]")
+    return 0

@@ -1,0 +1,133 @@
+"""What a person sees: bars on standard error while waiting, short tables on standard output."""
+
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+
+class StageBars:
+    """A bar per stage on a terminal, a line per finished stage elsewhere. Call it with (stage, done, total)."""
+
+    def __init__(self, title: str = "", quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._title = title
+        self._began: dict[str, float] = {}
+        self._ended: set[str] = set()
+        self._tasks: dict[str, TaskID] = {}
+        self._bars = Progress(
+            TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+            TimeRemainingColumn(), console=self._console, disable=not self._console.is_terminal,
+        )  # fmt: skip
+
+    def __enter__(self) -> "StageBars":
+        if self._title:
+            self._console.print(self._title, style="bold", highlight=False)
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show how far the stage is."""
+        if stage not in self._began:
+            self._began[stage] = time.perf_counter()
+            self._tasks[stage] = self._bars.add_task(stage, total=total)
+        self._bars.update(self._tasks[stage], completed=done, total=total)
+        if done >= total and (done, total) == (1, 1) and stage not in self._ended:
+            self._ended.add(stage)
+            if not self._console.is_terminal:
+                seconds = time.perf_counter() - self._began[stage]
+                self._console.print(f"  {stage:<10} {seconds:7.1f} s", highlight=False)
+
+
+def print_table(title: str, header: list[str], rows: list[list[str]], footer: str = "") -> None:
+    """A table on standard output; the first column is left-aligned, the others right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for i, name in enumerate(header):
+        table.add_column(name, justify="left" if i == 0 else "right", header_style="dim", no_wrap=i > 0)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.print(table)
+    if footer:
+        console.print(footer, highlight=False, style="dim")
+    console.print()
+
+
+def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    console = Console()
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for name, value in facts:
+        grid.add_row(name, value)
+    console.print(title, style="bold", highlight=False)
+    console.print(grid)
+    console.print()
+
+
+def bytes_text(count: float) -> str:
+    """A size for a person.
+
+    >>> bytes_text(532), bytes_text(1_530_000)
+    ('532 B', '1.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def message_rows(record: dict[str, Any]) -> list[list[str]]:
+    """A row per phase: messages, bytes, route. Who can observe them is in run.json."""
+    return [
+        [phase, f"{entry['count']:,}", bytes_text(entry["bytes"]), entry["route"]]
+        for phase, entry in record["messages"].items()
+    ]
+
+
+def run_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """The few lines one wants to know of a run."""
+    graph, walks = record["graph"], record["walks"]
+    isolated = f" ({graph['isolated']:,} isolated)" if graph["isolated"] else ""
+    facts = [
+        ("devices", f"{graph['vertices']:,}{isolated}"),
+        ("edges", f"{graph['edges']:,}"),
+        ("walks", f"{walks['count']:,} of {walks['length']} entries"),
+    ]
+    if record["protocol"] == "paper":
+        facts.append(
+            (
+                "hops per walk",
+                f"{walks['hops_per_walk']:.3f} (expected {walks['expected_hops_per_walk']:.3f})",
+            )
+        )
+        facts.append(
+            (
+                "nominal epsilon",
+                f"{record['nominal_epsilon']:g}: a noise scale. Privacy proved: unbounded loss",
+            )
+        )
+    memory = record["peak_rss_bytes"]
+    facts.append(
+        (
+            "time",
+            f"{record['seconds']['total']:.1f} s" + (f", {bytes_text(memory)} at most" if memory else ""),
+        )
+    )
+    return facts

@@ -1,0 +1,236 @@
+"""The graph as a value: symmetric neighbour lists in CSR form, vertex names and optional labels.
+
+The protocol hands row v of this structure to device v and nothing else. Whatever the input looked
+like, what is in here is undirected, unweighted and free of self-loops and repeats; how it got so is
+recorded in `Cleaning` and, in words, in `Graph.notes`.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from fedwalk.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """What was dropped or ignored to make the input a simple undirected graph."""
+
+    self_loops: int = 0
+    repeated_edges: int = 0
+    directed: bool = False
+    weighted: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Which labels each vertex carries; a vertex may have none, one or several.
+
+    Parameters
+    ----------
+    indicator : scipy.sparse.csr_array
+        One row per vertex, one column per label; an entry that isn't zero means "has it".
+    names : tuple of str
+        One per column.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> labels = Labels(csr_array([[1, 0], [1, 1], [0, 0]]), ("red", "blue"))
+    >>> labels.per_vertex.tolist(), labels.per_label.tolist()
+    ([1, 2, 0], [2, 1])
+    """
+
+    indicator: "sparse.csr_array[Any]"
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.indicator.ndim != 2 or self.indicator.shape[1] != len(self.names):
+            raise InputError(f"labels: {len(self.names)} names for a matrix of shape {self.indicator.shape}")
+        entries = sparse.csr_array(self.indicator, copy=True)
+        entries.sum_duplicates()
+        entries.eliminate_zeros()
+        ones = np.ones(entries.nnz, dtype=np.uint8)
+        indicator = sparse.csr_array((ones, entries.indices, entries.indptr), shape=entries.shape)
+        for array in (indicator.data, indicator.indices, indicator.indptr):
+            array.flags.writeable = False
+        object.__setattr__(self, "indicator", indicator)
+
+    def __repr__(self) -> str:
+        return f"Labels({len(self.names)} labels, {self.indicator.nnz} assignments, {self.vertices} vertices)"
+
+    @property
+    def vertices(self) -> int:
+        """Number of rows."""
+        return int(self.indicator.shape[0])
+
+    @property
+    def count(self) -> int:
+        """Number of labels."""
+        return len(self.names)
+
+    @property
+    def per_vertex(self) -> NDArray[np.int64]:
+        """How many labels each vertex carries."""
+        return np.diff(self.indicator.indptr).astype(np.int64)
+
+    @property
+    def per_label(self) -> NDArray[np.int64]:
+        """How many vertices carry each label."""
+        return np.bincount(self.indicator.indices, minlength=self.count).astype(np.int64)
+
+    def of(self, vertex: int) -> tuple[str, ...]:
+        """The names of one vertex's labels."""
+        start, stop = self.indicator.indptr[vertex : vertex + 2]
+        return tuple(self.names[column] for column in self.indicator.indices[start:stop])
+
+    def take(self, vertices: NDArray[np.int64]) -> "Labels":
+        """The rows of some vertices, in that order."""
+        return Labels(sparse.csr_array(self.indicator[vertices]), self.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A simple undirected graph.
+
+    Parameters
+    ----------
+    indptr : int64[n + 1]
+        Where each vertex's neighbours begin and end in `indices`.
+    indices : int32[2m]
+        Neighbours of each vertex, ascending; symmetric, no self-loop, no repeat.
+    names : int64[n] or str[n]
+        What the input called each vertex.
+    labels : Labels, optional
+        What each vertex is known to be, for evaluation only.
+    notes : tuple of str
+        What the loader repaired, one sentence each.
+    cleaning : Cleaning
+        The same as numbers.
+
+    Examples
+    --------
+    >>> from fedwalk.graph import load_graph
+    >>> graph = load_graph(np.array([[10, 20], [20, 30], [30, 30]]))
+    >>> graph
+    Graph(3 vertices, 2 edges)
+    >>> graph.names.tolist(), graph.degrees.tolist(), graph.neighbours(1).tolist()
+    ([10, 20, 30], [1, 2, 1], [0, 2])
+    >>> graph.notes
+    ('1 self-loop dropped',)
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    names: NDArray[np.int64] | NDArray[np.str_]
+    labels: Labels | None = None
+    notes: tuple[str, ...] = ()
+    cleaning: Cleaning = Cleaning()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indptr", _read_only(self.indptr, np.int64))
+        object.__setattr__(self, "indices", _read_only(self.indices, np.int32))
+        object.__setattr__(self, "names", _read_only(self.names, self.names.dtype))
+        _check(self)
+
+    def __repr__(self) -> str:
+        labels = f", {self.labels.count} labels" if self.labels else ""
+        return f"Graph({self.vertices} vertices, {self.edges} edges{labels})"
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices, n."""
+        return len(self.indptr) - 1
+
+    @property
+    def edges(self) -> int:
+        """Number of undirected edges, m."""
+        return len(self.indices) // 2
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """d(v) of every vertex."""
+        return np.diff(self.indptr)
+
+    @property
+    def isolated(self) -> int:
+        """Number of vertices without a neighbour."""
+        return int(np.count_nonzero(self.degrees == 0))
+
+    def neighbours(self, vertex: int) -> NDArray[np.int32]:
+        """The neighbours of one vertex, ascending (a view)."""
+        if not 0 <= vertex < self.vertices:
+            raise IndexError(f"vertex {vertex} of a graph with vertices 0 … {self.vertices - 1}")
+        return self.indices[self.indptr[vertex] : self.indptr[vertex + 1]]
+
+    def active(self) -> tuple["Graph", NDArray[np.int64]]:
+        """The graph without isolated vertices, and the ids of those it keeps.
+
+        Fails with InputError if every vertex is isolated.
+        """
+        degrees = self.degrees
+        kept = np.flatnonzero(degrees)
+        if len(kept) == self.vertices:
+            return self, kept
+        new_id = np.cumsum(degrees > 0) - 1
+        subgraph = replace(
+            self,
+            indptr=np.concatenate(([0], np.cumsum(degrees[kept]))),
+            indices=new_id[self.indices],
+            names=self.names[kept],
+            labels=self.labels.take(kept) if self.labels else None,
+        )
+        return subgraph, kept
+
+    def with_labels(self, labels: Labels | None) -> "Graph":
+        """The same graph with other labels."""
+        return replace(self, labels=labels)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of structure and names: equal exactly when a run on one may be resumed on the other."""
+        digest = hashlib.sha256(f"{self.vertices} {self.edges} {self.names.dtype.kind}\0".encode())
+        digest.update(self.indptr.astype("<i8", copy=False).tobytes())
+        digest.update(self.indices.astype("<i4", copy=False).tobytes())
+        digest.update("\0".join(map(str, self.names.tolist())).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+def _read_only(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
+    """A contiguous view that can't be written through; the caller's own array keeps its flags."""
+    view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def _check(graph: Graph) -> None:
+    """Raise InputError unless every invariant of `Graph` holds."""
+    n, indptr, indices = graph.vertices, graph.indptr, graph.indices
+    if n < 1:
+        raise InputError("the graph has no vertices")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
+        raise InputError("graph: indptr must rise from 0 to the length of indices")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < n:
+        raise InputError(f"graph: a neighbour outside 0 … {n - 1}")
+    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
+    if np.any(rows == indices):
+        raise InputError("graph: a vertex is its own neighbour")
+    if np.any((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])):
+        raise InputError("graph: the neighbours of a vertex must ascend without repeats")
+    if not _symmetric(indptr, indices):
+        raise InputError("graph: u lists v, but v doesn't list u")
+    if graph.names.dtype.kind not in "iU" or len(graph.names) != n or len(np.unique(graph.names)) != n:
+        raise InputError(f"graph: {n} vertices need {n} distinct names, integers or strings")
+    if graph.labels is not None and graph.labels.vertices != n:
+        raise InputError(f"labels for {graph.labels.vertices} vertices given to a graph with {n}")
+
+
+def _symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
+    """Whether the neighbour lists, taken as a matrix, equal their transpose."""
+    n = len(indptr) - 1
+    ones = np.ones(len(indices), dtype=np.uint8)
+    transposed = sparse.csc_array((ones, indices, indptr), shape=(n, n)).tocsr()
+    return np.array_equal(transposed.indptr, indptr) and np.array_equal(transposed.indices, indices)

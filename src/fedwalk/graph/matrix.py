@@ -1,0 +1,119 @@
+"""Adjacency matrices: SciPy's sparse matrices, their `.npz` files, and `.mat` files as BlogCatalog's."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fedwalk.errors import InputError
+from fedwalk.graph.build import MOST_VERTICES, counted, distinct, from_edges
+from fedwalk.graph.graph import Graph, Labels
+
+
+def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
+    """Read a square sparse matrix; every entry other than 0 is an edge, vertices are named 0 … n−1.
+
+    >>> matrix = sparse.coo_array(([1, 1, 1, 1], ([0, 1, 1, 2], [1, 0, 2, 1])), shape=(4, 4))
+    >>> graph = from_matrix(matrix)
+    >>> graph, graph.isolated
+    (Graph(4 vertices, 2 edges), 1)
+    """
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(f"{origin}: an adjacency matrix is square, this one has shape {shape}")
+    if shape[0] == 0:
+        raise InputError(f"{origin}: the matrix has no rows, so the graph has no vertices")
+    if shape[0] > MOST_VERTICES:
+        raise InputError(f"{origin}: {shape[0]:,} vertices; at most {MOST_VERTICES:,} are possible")
+    rows, columns, data = _entries(matrix, origin)
+    n, weighted = shape[0], bool(np.any(data != 1))
+    arcs = distinct(np.sort(rows * n + columns))
+    directed = not np.array_equal(arcs, np.sort(arcs % n * n + arcs // n))
+    if not directed:
+        upper = rows <= columns
+        rows, columns = rows[upper], columns[upper]
+    return from_edges(rows, columns, np.arange(n, dtype=np.int64), directed=directed, weighted=weighted)
+
+
+def read_npz(path: Path) -> Graph:
+    """Read what `scipy.sparse.save_npz` wrote; nothing in the file is ever unpickled."""
+    try:
+        with path.open("rb") as file:
+            matrix = sparse.load_npz(file)
+    # A damaged archive fails in the zip, zlib, numpy or scipy layer, each with errors of its own.
+    except Exception as error:
+        raise InputError(
+            f"{path}: not a matrix as written by scipy.sparse.save_npz ({_brief(error)}); write it again"
+        ) from error
+    return from_matrix(matrix, str(path))
+
+
+def read_mat(path: Path) -> Graph:
+    """Read a MATLAB file with the adjacency matrix `network` and, if there are labels, `group`."""
+    from scipy.io import loadmat  # slow to import, and only this format needs it
+
+    try:
+        content: dict[str, Any] = loadmat(path, appendmat=False)
+    except NotImplementedError as error:
+        raise InputError(f"{path}: MATLAB 7.3 (HDF5) can't be read; save it with the option -v7") from error
+    # The parser of a binary format may fail anywhere, in ways it doesn't document.
+    except Exception as error:
+        raise InputError(f"{path}: not a readable MATLAB file ({_brief(error)}); copy it again") from error
+    if "network" not in content:
+        found = ", ".join(key for key in content if not key.startswith("__")) or "nothing"
+        raise InputError(f"{path}: no variable 'network' (the adjacency matrix) in it; there is: {found}")
+    graph = from_matrix(_sparse(content["network"], f"{path}: network"), f"{path}: network")
+    return graph.with_labels(_group(content["group"], graph, path)) if "group" in content else graph
+
+
+def _group(group: Any, graph: Graph, path: Path) -> Labels:
+    """The labels of a `.mat` file, one column each."""
+    origin = f"{path}: group"
+    matrix = _sparse(group, origin)
+    if len(matrix.shape) != 2 or matrix.shape[0] != graph.vertices or matrix.shape[1] < 1:
+        raise InputError(f"{origin}: shape {matrix.shape}, expected one row for each of {graph.vertices} vertices")
+    rows, columns, data = _entries(matrix, origin)
+    indicator = sparse.coo_array((data != 0, (rows, columns)), shape=matrix.shape)
+    return Labels(indicator.tocsr(), tuple(map(str, range(matrix.shape[1]))))
+
+
+def _sparse(value: Any, origin: str) -> Any:
+    """The value as a sparse matrix; a `.mat` file may hold it dense."""
+    if sparse.issparse(value):
+        return value
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "buif" or value.ndim != 2:
+        raise InputError(f"{origin}: a numeric matrix is expected here, found {_describe(value)}")
+    return sparse.coo_array(value)
+
+
+def _entries(matrix: Any, origin: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    """Row, column and value of every entry that isn't zero."""
+    if matrix.dtype.kind not in "buif":
+        raise InputError(f"{origin}: entries of type {matrix.dtype}, expected numbers (or true and false)")
+    if hasattr(matrix, "check_format"):
+        try:
+            matrix.copy().check_format(full_check=True)  # a copy, because the check may recast its indices
+        except ValueError as error:
+            raise InputError(f"{origin}: the sparse matrix is damaged ({_brief(error)}); write it again") from error
+    entries = matrix.tocoo()
+    rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
+    if not np.all(np.isfinite(entries.data)):
+        at = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+        raise InputError(f"{origin}: {entries.data[at]} in row {rows[at]}, column {columns[at]}; remove it")
+    negative = int(np.count_nonzero(entries.data < 0)) if matrix.dtype.kind in "if" else 0
+    if negative:
+        raise InputError(f"{origin}: {counted(negative, 'negative entry', 'negative entries')}; remove or flip them")
+    keep = entries.data != 0
+    return rows[keep], columns[keep], entries.data[keep]
+
+
+def _describe(value: Any) -> str:
+    """Type and shape, for a message."""
+    return f"{getattr(value, 'dtype', type(value).__name__)} of shape {getattr(value, 'shape', ())}"
+
+
+def _brief(error: Exception) -> str:
+    """An error of another library on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:120]

@@ -1,0 +1,133 @@
+"""Embedding a graph into a run folder: what `fedwalk embed` and `fedwalk demo` do once they know what to do."""
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedwalk import __version__
+from fedwalk.errors import RunFolderError
+from fedwalk.graph import Graph
+from fedwalk.pipeline import Run, check_graph, run
+from fedwalk.protocol.predictor import find_predictor
+from fedwalk.protocol.walk import expected_hops
+from fedwalk.run_folder import RunFolder, open_run_folder, write_arrays, write_text
+from fedwalk.settings import Settings
+from fedwalk.stages import Progress, Stages
+
+PRIVACY = {
+    "paper": "unbounded: the degree matrices name every neighbour to the server, and nothing bounds what the "
+    "encoder and the walks' paths add. The nominal epsilon is the scale of the noise, not a guarantee.",
+    "deepwalk": "none: the whole graph is in one place.",
+}
+
+
+def embed_to_folder(
+    graph: Graph,
+    settings: Settings,
+    path: Path,
+    *,
+    force: bool = False,
+    resume: bool = False,
+    keep_walks: bool = False,
+    progress: Progress | None = None,
+    load_seconds: float = 0.0,
+    inputs: dict[str, str | None] | None = None,
+) -> dict[str, Any]:
+    """Run the protocol, keep every finished stage, write the results; returns what `run.json` holds."""
+    began = time.perf_counter()
+    check_graph(graph)
+    settings = settings.resolve(graph.vertices - graph.isolated)
+    broken_off = open_run_folder(path, force=force, resume=resume)
+    if resume and (path / "run.json").exists():
+        return read_run(path)
+    folder = RunFolder(path, graph.fingerprint())
+    if broken_off:
+        folder.check_resumable(settings)
+    else:
+        folder.begin(settings, **(inputs or {}))
+    stages = Stages(store=folder, progress=progress)
+    earlier = sum(stages.seconds().values())
+    finished = run(graph, settings, stages)
+    write_results(graph, finished, path, keep_walks)
+    seconds = {"load": load_seconds, **stages.seconds()}
+    seconds["total"] = load_seconds + earlier + time.perf_counter() - began
+    record = describe(graph, finished, seconds, inputs or {})
+    write_text(path / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    folder.drop_progress()
+    return record
+
+
+def write_results(graph: Graph, finished: Run, path: Path, keep_walks: bool) -> None:
+    """The embedding, the tree with its leaves' names, and the walks if they are wanted, as rows of the embedding."""
+    finished.embedding.save(path / "embedding.npz")
+    if finished.stages.has("tree"):
+        tree = finished.stages.get("tree")
+        write_arrays(path / "tree.npz", {"linkage": tree.linkage, "nodes": graph.names[finished.taking_part]})
+    if keep_walks:
+        sequences = finished.walks.sequences
+        rows = sequences if not graph.isolated else finished.taking_part.astype(np.int32)[sequences]
+        write_arrays(path / "walks.npy", rows)
+
+
+def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dict[str, str | None]) -> dict[str, Any]:
+    """The record of a run, as `run.json` holds it."""
+    settings, walks = finished.settings, finished.walks
+    paper = settings.protocol == "paper"
+    return {
+        "fedwalk": __version__,
+        "protocol": settings.protocol,
+        "simulation": True,
+        "input": inputs,
+        "graph": {
+            "vertices": graph.vertices,
+            "edges": graph.edges,
+            "isolated": graph.isolated,
+            **asdict(graph.cleaning),
+            "notes": list(graph.notes),
+        },
+        "settings": asdict(settings),
+        "seconds": seconds,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "messages": finished.stages.total().as_dict(),
+        "walks": {
+            "count": len(walks.sequences),
+            "length": int(walks.sequences.shape[1]),
+            "hops_per_walk": walks.hops_per_walk,
+            "expected_hops_per_walk": _expected(settings) if paper else 0.0,
+        },
+        "nominal_epsilon": settings.epsilon if paper else None,
+        "privacy": PRIVACY[settings.protocol],
+    }
+
+
+def _expected(settings: Settings) -> float:
+    least = find_predictor(settings.predictor).least
+    return expected_hops(settings.walk_length, settings.predict, settings.burst, least)
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """The record of a finished run."""
+    try:
+        record: dict[str, Any] = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunFolderError(
+            f"{path}: holds no finished run (no run.json). Name the folder that `fedwalk embed -o` wrote."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{path / 'run.json'}: can't be read: {error}.") from error
+    return record
+
+
+def peak_rss_bytes() -> int | None:
+    """The most memory this process has held, or None where the system doesn't say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,1 @@
+"""Numba kernels on flat arrays: one kernel, one job, no policy."""

@@ -1,0 +1,44 @@
+"""Degree vectors and ordered degree matrices of all devices at once (Sec. 4.2, Device operations 1 and 2)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.kernels.jit import kernel
+from fedwalk.kernels.random import NOISE, draw, laplace, stream
+
+
+@kernel
+def noised_counts(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    plan: NDArray[np.int32],
+    scale: float,
+    seed: int,
+    out: NDArray[np.float32],
+) -> None:
+    """out[v, i] = |N(v) ∩ bin i| + Lap(0, scale), each vertex with the noise of its own stream."""
+    k = out.shape[1]
+    counts = np.empty(k, np.int64)
+    for v in range(out.shape[0]):
+        counts[:] = 0
+        for u in indices[indptr[v] : indptr[v + 1]]:
+            counts[plan[u]] += 1
+        key = stream(seed, NOISE, v)
+        for i in range(k):
+            out[v, i] = np.float32(counts[i] + laplace(draw(key, i), scale))
+
+
+@kernel
+def ordered_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    vectors: NDArray[np.float32],
+    degrees: NDArray[np.float64],
+    out: NDArray[np.float32],
+) -> None:
+    """Stack every M_v: the vectors of N(v), ascending by estimated degree, ties by id."""
+    for v in range(indptr.size - 1):
+        neighbours = indices[indptr[v] : indptr[v + 1]]
+        order = np.argsort(degrees[neighbours], kind="mergesort")
+        for i in range(neighbours.size):
+            out[indptr[v] + i] = vectors[neighbours[order[i]]]

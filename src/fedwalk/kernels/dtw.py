@@ -1,0 +1,166 @@
+"""Dynamic time warping with L1 local cost (Eq. 8 and 9), sixteen sequences at a time.
+
+Sixteen sequences of similar length lie side by side in memory (rows, then dimensions, then lanes), so
+one fused loop over the lanes fills a whole AVX-512 register. Two rows of the query are taken at once:
+each number of the block is then loaded once for two cells. A lane's result is read at its own length, so
+what pads the shorter ones never matters. The number of dimensions is frozen into the compiled code,
+because only a constant inner loop is unrolled and vectorised.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.kernels.jit import kernel, lane_kernel, specialised
+
+LANES = 16
+Lanes = NDArray[np.float32]
+INFINITE = np.float32(np.inf)
+K = 1
+"""Stands for the number of bins in the plain loops below; `_group_kernel` compiles copies with the real one."""
+
+
+def aligned(count: int) -> NDArray[np.float32]:
+    """An array that starts on a cache line: lanes that straddle two lines halve the speed."""
+    raw = np.empty(count + LANES, np.float32)
+    offset = -raw.ctypes.data % 64 // 4
+    return raw[offset : offset + count]
+
+
+@kernel
+def pack(
+    rows: NDArray[np.float32],
+    k: int,
+    starts: NDArray[np.int64],
+    members: NDArray[np.int64],
+    block: NDArray[np.float32],
+) -> None:
+    """Lay the members side by side; unused lanes repeat the last member."""
+    for lane in range(LANES):
+        v = members[min(lane, members.size - 1)]
+        base = starts[v] * k
+        for cell in range((starts[v + 1] - starts[v]) * k):
+            block[cell * LANES + lane] = rows[base + cell]
+
+
+def one_row(query: Lanes, block: Lanes, length: int, above: Lanes, below: Lanes) -> None:
+    """Costs of one query row against the block, given those of the row above."""
+    for j in range(length):
+        b = block[j * K * LANES : (j + 1) * K * LANES]
+        o = j * LANES
+        for t in range(LANES):
+            cost = np.float32(0)
+            for c in range(K):
+                cost += abs(query[c] - b[c * LANES + t])
+            below[o + LANES + t] = cost + min(min(above[o + t], above[o + LANES + t]), below[o + t])
+
+
+def two_rows(query: Lanes, block: Lanes, length: int, above: Lanes, between: Lanes, below: Lanes) -> None:
+    """The same for two query rows at once."""
+    for j in range(length):
+        b = block[j * K * LANES : (j + 1) * K * LANES]
+        o = j * LANES
+        for t in range(LANES):
+            first = np.float32(0)
+            second = np.float32(0)
+            for c in range(K):
+                x = b[c * LANES + t]
+                first += abs(query[c] - x)
+                second += abs(query[K + c] - x)
+            upper = first + min(min(above[o + t], above[o + LANES + t]), between[o + t])
+            lower = second + min(min(between[o + t], upper), below[o + t])
+            between[o + LANES + t] = upper
+            below[o + LANES + t] = lower
+
+
+def _distances(
+    rows: Lanes,
+    starts: NDArray[np.int64],
+    queries: NDArray[np.int64],
+    members: NDArray[np.int64],
+    block: Lanes,
+    above: Lanes,
+    between: Lanes,
+    below: Lanes,
+    out: Lanes,
+) -> None:
+    """DTW of every query to every member of one group."""
+    pack(rows, K, starts, members, block)
+    length = np.max(starts[members + 1] - starts[members])
+    for q in range(queries.size):
+        begin, end = starts[queries[q]], starts[queries[q] + 1]
+        above[:LANES] = np.float32(0)
+        above[LANES : (length + 1) * LANES] = INFINITE
+        between[:LANES] = INFINITE
+        if (end - begin) % 2 == 1:
+            below[:LANES] = INFINITE
+            one_row(rows[begin * K : (begin + 1) * K], block, length, above, below)
+            above, below = below, above
+            begin += 1
+        for i in range(begin, end, 2):
+            below[:LANES] = INFINITE
+            two_rows(rows[i * K : (i + 2) * K], block, length, above, between, below)
+            above, below = below, above
+        for lane in range(members.size):
+            v = members[lane]
+            out[q, lane] = above[(starts[v + 1] - starts[v]) * LANES + lane]
+
+
+@cache
+def _group_kernel(k: int) -> Callable[..., None]:
+    """`_distances` for k bins: the row loops stay functions of their own, or LLVM can't tell the buffers apart."""
+    one = specialised(one_row, lane_kernel, K=k)
+    two = specialised(two_rows, lane_kernel, K=k)
+    return specialised(_distances, K=k, one_row=one, two_rows=two)
+
+
+def distances_to_group(
+    rows: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    queries: NDArray[np.int64],
+    members: NDArray[np.int64],
+    out: NDArray[np.float32],
+) -> None:
+    """Fill out[i, j] with DTW(queries[i], members[j]) for at most sixteen members of similar length."""
+    k = rows.shape[1]
+    length = int((starts[members + 1] - starts[members]).max())
+    block = aligned(length * k * LANES)
+    above, between, below = (aligned((length + 1) * LANES) for _ in range(3))
+    _group_kernel(k)(rows.reshape(-1), starts, queries, members, block, above, between, below, out)
+
+
+@kernel
+def dtw(
+    rows: NDArray[np.float32],
+    begin: int,
+    end: int,
+    other_begin: int,
+    other_end: int,
+    limit: float,
+    scratch: NDArray[np.float64],
+) -> float:
+    """One exact distance in double precision; infinite as soon as it must exceed `limit`.
+
+    `scratch` holds one row of costs: at least other_end − other_begin + 1 numbers.
+    """
+    k = rows.shape[1]
+    columns = other_end - other_begin
+    scratch[0] = 0.0
+    scratch[1 : columns + 1] = np.inf
+    for i in range(begin, end):
+        diagonal, left, least = scratch[0], np.inf, np.inf
+        scratch[0] = np.inf
+        for j in range(columns):
+            cost = 0.0
+            for c in range(k):
+                cost += abs(np.float64(rows[i, c]) - np.float64(rows[other_begin + j, c]))
+            up = scratch[j + 1]
+            left = cost + min(min(diagonal, up), left)
+            diagonal = up
+            scratch[j + 1] = left
+            least = min(least, left)
+        if least > limit:
+            return np.inf
+    return scratch[columns] if scratch[columns] <= limit else np.inf

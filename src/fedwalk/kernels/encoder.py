@@ -1,0 +1,176 @@
+"""Finding every vertex that the encoder could ever return (Eq. 11), without looking at all n² pairs.
+
+v2 can be drawn for v1 only if ε·dissim·leaves < 745, i.e. dissim ≤ budget / leaves with budget = 745 / ε:
+beyond that exp() is zero in double precision. A path through the cost matrix visits the first and the
+last pair of rows, so dissim ≥ ‖first − first‖₁ + ‖last − last‖₁ (once, not twice, if both have a single row).
+Near v1 the tree is climbed and each sibling subtree, an interval in leaf order, is scanned. Far from it the bound
+is so tight that candidates are looked up in a sorted list of a number that dissim bounds: the `mark`,
+a sum of the first and last rows with weights in [−1, 1].
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.kernels.dtw import dtw
+from fedwalk.kernels.jit import kernel
+from fedwalk.kernels.tree import common_leaves
+
+NEAR = 256
+"""Subtrees up to this many leaves are scanned leaf by leaf."""
+
+ROUNDING = 1e-6
+"""Room for rounding in the marks and bounds, which only pre-select."""
+
+
+@kernel
+def mark_vertices(
+    starts: NDArray[np.int64],
+    rows: NDArray[np.float32],
+    weights: NDArray[np.float64],
+    marks: NDArray[np.float64],
+) -> None:
+    """marks[v] = Σ weights·(first row, last row), so |marks[u] − marks[v]| ≤ dissim(u, v), or twice it."""
+    k = rows.shape[1]
+    for v in range(marks.size):
+        total = 0.0
+        for c in range(k):
+            total += weights[c] * rows[starts[v], c] + weights[k + c] * rows[starts[v + 1] - 1, c]
+        marks[v] = total
+
+
+@kernel
+def ends_bound(starts: NDArray[np.int64], rows: NDArray[np.float32], u: int, v: int) -> float:
+    """The lower bound on dissim(u, v) from the first and last rows."""
+    u0, u1, v0, v1 = starts[u], starts[u + 1] - 1, starts[v], starts[v + 1] - 1
+    first, last = 0.0, 0.0
+    for c in range(rows.shape[1]):
+        first += abs(np.float64(rows[u0, c]) - np.float64(rows[v0, c]))
+        last += abs(np.float64(rows[u1, c]) - np.float64(rows[v1, c]))
+    return first if u0 == u1 and v0 == v1 else first + last
+
+
+@kernel
+def _grown(array: NDArray[np.float64], used: int) -> NDArray[np.float64]:
+    """The array, doubled if it is full."""
+    if used < array.size:
+        return array
+    larger = np.empty(2 * array.size, array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@kernel
+def _exponent(
+    starts: NDArray[np.int64],
+    rows: NDArray[np.float32],
+    v: int,
+    u: int,
+    leaves: int,
+    budget: float,
+    scratch: NDArray[np.float64],
+) -> float:
+    """dissim(v, u)·leaves, or infinity if it exceeds the budget."""
+    limit = budget / leaves
+    if ends_bound(starts, rows, u, v) > limit * (1 + ROUNDING):
+        return np.inf
+    return dtw(rows, starts[v], starts[v + 1], starts[u], starts[u + 1], limit, scratch) * leaves
+
+
+@kernel
+def _gather(
+    v: int,
+    parent: NDArray[np.int32],
+    size: NDArray[np.int32],
+    first: NDArray[np.int32],
+    order: NDArray[np.int32],
+    marks: NDArray[np.float64],
+    by_mark: NDArray[np.int64],
+    sorted_marks: NDArray[np.float64],
+    reach: float,
+    near: NDArray[np.int64],
+    leaves: NDArray[np.int64],
+) -> int:
+    """Vertices whose mark is within reach / leaves of v's, with their leaves; returns how many."""
+    count, node, root = 0, v, size.size - 1
+    while node != root and size[parent[node]] <= NEAR:
+        inside, above = node, parent[node]
+        for place in range(first[above], first[above] + size[above]):
+            u = order[place]
+            outside = not first[inside] <= place < first[inside] + size[inside]
+            if outside and abs(marks[u] - marks[v]) <= reach / size[above] + ROUNDING:
+                near[count], leaves[count] = u, size[above]
+                count += 1
+        node = above
+    if node != root:
+        width = reach / size[parent[node]] + ROUNDING
+        low = np.searchsorted(sorted_marks, marks[v] - width)
+        high = np.searchsorted(sorted_marks, marks[v] + width, side="right")
+        for u in by_mark[low:high]:
+            if not first[node] <= first[u] < first[node] + size[node]:
+                near[count], leaves[count] = u, common_leaves(parent, size, first, v, u)
+                count += 1
+    return count
+
+
+@kernel
+def find_candidates(
+    begin: int,
+    end: int,
+    starts: NDArray[np.int64],
+    rows: NDArray[np.float32],
+    parent: NDArray[np.int32],
+    size: NDArray[np.int32],
+    first: NDArray[np.int32],
+    order: NDArray[np.int32],
+    marks: NDArray[np.float64],
+    by_mark: NDArray[np.int64],
+    sorted_marks: NDArray[np.float64],
+    budget: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """For vertices begin … end − 1: how many candidates each has, which, and dissim·leaves of each."""
+    counts = np.zeros(end - begin, np.int64)
+    found, exponents, used = np.empty(1024), np.empty(1024), 0
+    scratch = np.empty(np.max(starts[1:] - starts[:-1]) + 1)
+    near, leaves = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
+    for v in range(begin, end):
+        before = used
+        found, exponents = _grown(found, used), _grown(exponents, used)
+        found[used], exponents[used] = v, 0.0
+        used += 1
+        reach = budget * (2.0 if starts[v + 1] - starts[v] == 1 else 1.0) * (1 + ROUNDING)
+        near_count = _gather(v, parent, size, first, order, marks, by_mark, sorted_marks, reach, near, leaves)
+        for i in range(near_count):
+            exponent = _exponent(starts, rows, v, near[i], leaves[i], budget, scratch)
+            if exponent < np.inf:
+                found, exponents = _grown(found, used), _grown(exponents, used)
+                found[used], exponents[used] = near[i], exponent
+                used += 1
+        counts[v - begin] = used - before
+    return counts, found[:used].copy(), exponents[:used].copy()
+
+
+@kernel
+def accumulate(starts: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+    """Turn each vertex's weights into cumulative probabilities, in place."""
+    for v in range(starts.size - 1):
+        total = 0.0
+        for i in range(starts[v], starts[v + 1]):
+            total += weights[i]
+            weights[i] = total
+        for i in range(starts[v], starts[v + 1]):
+            weights[i] /= total
+
+
+@kernel
+def encode(
+    starts: NDArray[np.int64],
+    outputs: NDArray[np.int32],
+    cumulative: NDArray[np.float64],
+    vertex: int,
+    x: float,
+) -> int:
+    """The output whose share of [0, 1) holds x."""
+    place = starts[vertex]
+    while x >= cumulative[place]:
+        place += 1
+    return int(outputs[place])

@@ -1,0 +1,91 @@
+"""Device: what one data holder does with its own neighbour list, and with nothing else (Algorithms 1 and 2)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.errors import ProtocolError
+from fedwalk.kernels.random import WALK, below, uniform
+from fedwalk.kernels.walk import CHOOSE, DRAWS, ENCODE, SECOND, TRIGGER
+from fedwalk.protocol.degree import degree_matrix, degree_vector
+from fedwalk.protocol.encoder import EncoderTable
+from fedwalk.protocol.messages import (
+    DegreeMatrix,
+    DegreeVector,
+    Dictionary,
+    GroupPlan,
+    Sequence,
+    Start,
+    Token,
+    TreeTable,
+)
+from fedwalk.protocol.predictor import Predictor
+from fedwalk.protocol.randomness import Randomness
+
+
+class Device:
+    """One vertex, its list, and what has been sent to it."""
+
+    def __init__(self, identity: int, neighbours: NDArray[np.int32], randomness: Randomness) -> None:
+        self.identity = identity
+        self._neighbours = neighbours
+        self._randomness = randomness
+        self._encoder: EncoderTable | None = None
+
+    def degree_vector(self, plan: GroupPlan) -> DegreeVector:
+        """Device operation 1: count the neighbours per bin and add noise."""
+        vector = degree_vector(self.identity, self._neighbours, plan.bins, plan.k, plan.epsilon, self._randomness)
+        return DegreeVector(self.identity, vector)
+
+    def degree_matrix(self, dictionary: Dictionary) -> DegreeMatrix:
+        """Device operation 2: stack the neighbours' vectors in the order of their estimated degrees."""
+        return DegreeMatrix(self.identity, degree_matrix(self._neighbours, dictionary.vectors))
+
+    def learn(self, table: TreeTable, predictor: Predictor, tables: Any, burst: int) -> None:
+        """Keep the encoder's table and what the predictor made of the public values."""
+        self._encoder = table.encoder
+        self._predictor, self._tables, self._burst = predictor, tables, burst
+
+    def begin(self, start: Start) -> Token | Sequence:
+        """A walk starts here with an empty sequence."""
+        token = Token(self.identity, start.walk, start.length, start.epsilon, start.predict, ())
+        return self.visit(token)
+
+    def visit(self, token: Token) -> Token | Sequence:
+        """Algorithm 1, device operation: write one entry, or a burst of them, and hand the walk on."""
+        if self._encoder is None:
+            raise ProtocolError(f"device {self.identity}: a walk arrived before the tree and the encoder table.")
+        entries = list(token.entries)
+        place = below(self._draw(token, len(entries), CHOOSE), self._neighbours.size)
+        target = int(self._neighbours[place])
+        room = self._room(token, len(entries))
+        self._write(token, entries, target)
+        for _ in range(room - 1):
+            bits = self._draw(token, len(entries), CHOOSE)
+            more = self._draw(token, len(entries), SECOND)
+            further = self._predictor.extend(self._tables, self._neighbours, target, bits, more)
+            if further < 0:
+                break
+            target = int(further)
+            self._write(token, entries, target)
+        remaining = token.remaining - (len(entries) - len(token.entries))
+        if remaining == 0:
+            return Sequence(token.walk, tuple(entries))
+        return Token(target, token.walk, remaining, token.epsilon, token.predict, tuple(entries))
+
+    def _room(self, token: Token, position: int) -> int:
+        """How many entries this visit may write: a burst if the predictor is triggered, else one."""
+        triggered = uniform(self._draw(token, position, TRIGGER)) < token.predict
+        if triggered and token.remaining >= self._predictor.least:
+            return min(self._burst, token.remaining)
+        return 1
+
+    def _write(self, token: Token, entries: list[int], vertex: int) -> None:
+        """Append the vertex as the encoder disguises it."""
+        assert self._encoder is not None
+        x = uniform(self._draw(token, len(entries), ENCODE))
+        entries.append(self._encoder.encode(vertex, x))
+
+    def _draw(self, token: Token, position: int, purpose: int) -> np.uint64:
+        return self._randomness.bits(WALK, token.walk, DRAWS * position + purpose)

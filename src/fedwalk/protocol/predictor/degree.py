@@ -1,0 +1,66 @@
+"""Predictor `degree`, ours: a bin as c_u says, then a vertex of that bin in proportion to its estimated degree.
+
+An edge of u that leads into bin i leads to a vertex there with probability proportional to that
+vertex's degree, if nothing else is known. It needs no tree.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.kernels.jit import kernel
+from fedwalk.kernels.random import uniform
+from fedwalk.protocol.degree import estimated_degrees
+from fedwalk.protocol.predictor import Broadcast, Predictor
+
+
+class DegreeTables(NamedTuple):
+    """Vertices bin by bin; `above[j]` is the summed degree of a bin's vertices up to and with place j."""
+
+    counts: NDArray[np.float64]
+    bin_starts: NDArray[np.int64]
+    members: NDArray[np.int32]
+    above: NDArray[np.float64]
+    slot: NDArray[np.int64]
+
+
+def prepare(broadcast: Broadcast) -> DegreeTables:
+    """Clipped counts per bin and cumulative estimated degrees inside the bins."""
+    k = broadcast.vectors.shape[1]
+    members = np.argsort(broadcast.plan, kind="stable")
+    bin_starts = np.concatenate([[0], np.cumsum(np.bincount(broadcast.plan, minlength=k))])
+    weights = np.maximum(0.0, estimated_degrees(broadcast.vectors))[members]
+    above = np.concatenate([np.cumsum(w) for w in np.split(weights, bin_starts[1:-1])])
+    counts = np.maximum(0.0, broadcast.vectors).astype(np.float64)
+    return DegreeTables(counts, bin_starts, members.astype(np.int32), above, np.argsort(members))
+
+
+@kernel
+def extend(tables: DegreeTables, neighbours: NDArray[np.int32], last: int, bits: np.uint64, more: np.uint64) -> int:
+    """A bin by the first draw, a vertex other than `last` by the second; −1 if there is none."""
+    counts = tables.counts[last]
+    x = uniform(bits) * counts.sum()
+    chosen = -1
+    for i in range(counts.size):
+        if counts[i] > 0.0:
+            chosen = i
+            if x < counts[i]:
+                break
+            x -= counts[i]
+    if chosen < 0:
+        return -1
+    begin, end, slot = tables.bin_starts[chosen], tables.bin_starts[chosen + 1], tables.slot[last]
+    inside = begin <= slot < end
+    before = tables.above[slot - 1] if inside and slot > begin else 0.0
+    own = tables.above[slot] - before if inside else 0.0
+    y = uniform(more) * (tables.above[end - 1] - own)
+    if inside and y >= before:
+        y += own
+    place = begin + np.searchsorted(tables.above[begin:end], y, side="right")
+    if place >= end or place == slot:
+        return -1
+    return int(tables.members[place])
+
+
+PREDICTOR = Predictor("degree", least=3, prepare=prepare, extend=extend)

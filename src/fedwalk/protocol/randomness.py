@@ -1,0 +1,41 @@
+"""Where a party's randomness comes from: the run's seed in a simulation, the operating system otherwise.
+
+The two are different types on purpose. A server that knew the seed could subtract every device's
+noise, so nothing that runs on real devices may be handed a `SimulatedRandomness`.
+"""
+
+import secrets
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fedwalk.kernels.random import draw, stream
+
+
+class Randomness(Protocol):
+    """A source of 64-bit draws, named by purpose, vertex or walk, and counter."""
+
+    def bits(self, purpose: int, index: int, counter: int) -> np.uint64:
+        """64 random bits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRandomness:
+    """Every draw is a function of the seed and its name: reproducible, and worth nothing as privacy."""
+
+    seed: int
+
+    def bits(self, purpose: int, index: int, counter: int) -> np.uint64:
+        """The same 64 bits for the same name, in whatever order and on whatever thread."""
+        return np.uint64(draw(np.uint64(stream(self.seed, purpose, index)), counter))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRandomness:
+    """The operating system's generator; the draw's name plays no part."""
+
+    def bits(self, purpose: int, index: int, counter: int) -> np.uint64:
+        """64 fresh bits."""
+        return np.uint64(secrets.randbits(64))

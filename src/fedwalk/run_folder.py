@@ -1,0 +1,202 @@
+"""The folder of a run: finished stages while it goes on, results when it is done.
+
+Every file is written beside its place and moved there when complete, so a full disk or an interrupt never leaves half
+a file under a final name. `run.json` comes last: where it stands, the run is finished.
+"""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk import __version__
+from fedwalk.errors import RunFolderError
+from fedwalk.protocol.encoder import EncoderTable
+from fedwalk.protocol.transcript import Transcript
+from fedwalk.protocol.tree import Tree
+from fedwalk.protocol.walk import Walks
+from fedwalk.settings import Settings
+from fedwalk.stages import Account
+
+RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json")
+PROGRESS = "stages"
+FREE_TO_CHANGE = ("threads",)
+"""Settings that may differ when a run is resumed: they don't change what is computed."""
+
+
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file under another name and move it into place once it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "The disk is full: free some space, then" if full else "Mend that, then"
+        raise RunFolderError(
+            f"{path}: can't be written: {error.strerror}. {advice} run the same command with --resume; "
+            "the stages finished so far are kept."
+        ) from error
+
+
+def write_arrays(path: Path, content: NDArray[Any] | dict[str, NDArray[Any]]) -> None:
+    """`write_atomically` for one array (.npy) or several by name (.npz)."""
+    if isinstance(content, dict):
+        arrays = content
+        write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+    else:
+        array = content
+        write_atomically(path, lambda file: np.save(file, array, allow_pickle=False))
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_atomically` for text."""
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+@dataclass(slots=True)
+class RunFolder:
+    """One run's files; also the store that its stages are kept in."""
+
+    path: Path
+    fingerprint: str
+
+    @property
+    def _progress(self) -> Path:
+        return self.path / PROGRESS
+
+    @property
+    def _manifest(self) -> Path:
+        return self._progress / "manifest.json"
+
+    def finished(self) -> dict[str, Account]:
+        """The stages done so far, from the manifest."""
+        if not self._manifest.exists():
+            return {}
+        entries = _read_json(self._manifest)["stages"]
+        return {
+            name: Account(entry["seconds"], Transcript.from_dict(entry["messages"])) for name, entry in entries.items()
+        }
+
+    def has(self, stage: str) -> bool:
+        """Whether the stage's value lies here and is listed as finished."""
+        return stage in self.finished() and any(self._progress.glob(f"{stage}.np[yz]"))
+
+    def load(self, stage: str) -> Any:
+        """The stage's value; the walks stay on disk and are mapped into memory."""
+        try:
+            return _LOADERS[stage](self._progress)
+        except (OSError, ValueError, KeyError) as error:
+            raise RunFolderError(
+                f"{self._progress}: stage {stage} can't be read back ({error}). Start again with --force."
+            ) from error
+
+    def save(self, stage: str, value: Any, account: Account) -> None:
+        """Write the value, then list the stage as finished."""
+        if value is not None:
+            for name, content in _FILES[stage](value).items():
+                write_arrays(self._progress / name, content)
+        manifest = _read_json(self._manifest)
+        manifest["stages"][stage] = {"seconds": account.seconds, "messages": account.transcript.as_dict()}
+        write_text(self._manifest, json.dumps(manifest, indent=1))
+
+    def begin(self, settings: Settings, **inputs: str | None) -> None:
+        """Set up an empty manifest and write down the settings and where the graph came from."""
+        self._progress.mkdir(parents=True, exist_ok=True)
+        write_text(self.path / "settings.toml", settings.to_toml(**inputs))
+        start = {"fedwalk": __version__, "graph": self.fingerprint, "stages": {}}
+        write_text(self._manifest, json.dumps(start, indent=1))
+
+    def check_resumable(self, settings: Settings) -> None:
+        """Refuse to go on with another graph, other settings or another version than the run began with."""
+        manifest = _read_json(self._manifest)
+        if manifest["graph"] != self.fingerprint:
+            raise RunFolderError(f"{self.path}: the run began with another graph. Use --force to start again.")
+        if manifest["fedwalk"] != __version__:
+            raise RunFolderError(
+                f"{self.path}: the run began with fedwalk {manifest['fedwalk']}, this is {__version__}. "
+                "Use --force to start again."
+            )
+        began = Settings.load(self.path / "settings.toml")
+        for name in Settings.__slots__:
+            old, new = getattr(began, name), getattr(settings, name)
+            if old != new and name not in FREE_TO_CHANGE:
+                raise RunFolderError(
+                    f"{self.path}: the run began with {name} = {old}, now it is {new}. Resume with the old value, "
+                    "or use --force to start again."
+                )
+
+    def drop_progress(self) -> None:
+        """Remove the stages of a finished run."""
+        shutil.rmtree(self._progress)
+
+
+def check_free(path: Path, *, force: bool, resume: bool) -> None:
+    """Refuse a folder that holds a run, unless it is to be replaced or resumed."""
+    if path.exists() and not path.is_dir():
+        raise RunFolderError(f"{path}: is a file. Name a folder for the run.")
+    holds = [name for name in (*RESULTS, PROGRESS) if (path / name).exists()]
+    if holds and not (force or resume):
+        raise RunFolderError(
+            f"{path}: already holds a run ({', '.join(holds)}). Use --resume to go on with it, --force to replace it, "
+            "or name another folder."
+        )
+
+
+def open_run_folder(path: Path, *, force: bool, resume: bool) -> bool:
+    """Prepare the folder; True if there is a broken-off run in it to resume."""
+    check_free(path, force=force, resume=resume)
+    if force:
+        clear(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{path}: can't be made: {error.strerror}. Name another folder.") from error
+    return resume and (path / PROGRESS / "manifest.json").exists()
+
+
+def clear(path: Path) -> None:
+    """Remove a run's own files, and nothing else that may lie in the folder."""
+    shutil.rmtree(path / PROGRESS, ignore_errors=True)
+    for name in RESULTS:
+        (path / name).unlink(missing_ok=True)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{path}: can't be read ({error}). Start again with --force.") from error
+    return content
+
+
+_FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "bins": lambda bins: {"bins.npy": bins},
+    "vectors": lambda vectors: {"vectors.npy": vectors},
+    "tree": lambda tree: {"tree.npz": {"linkage": tree.linkage}},
+    "encoder": lambda table: {
+        "encoder.npz": {"starts": table.starts, "outputs": table.outputs, "cumulative": table.cumulative}
+    },
+    "walks": lambda walks: {"hops.npy": np.array(walks.hops), "walks.npy": walks.sequences},
+    "skipgram": lambda vectors: {"skipgram.npy": vectors},
+}
+
+_LOADERS: dict[str, Callable[[Path], Any]] = {
+    "bins": lambda folder: np.load(folder / "bins.npy"),
+    "vectors": lambda folder: np.load(folder / "vectors.npy"),
+    "tree": lambda folder: Tree(np.load(folder / "tree.npz")["linkage"]),
+    "encoder": lambda folder: EncoderTable(**np.load(folder / "encoder.npz")),
+    "walks": lambda folder: Walks(np.load(folder / "walks.npy", mmap_mode="r"), int(np.load(folder / "hops.npy"))),
+    "skipgram": lambda folder: np.load(folder / "skipgram.npy"),
+}

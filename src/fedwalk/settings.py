@@ -1,0 +1,182 @@
+"""Every parameter of a run: typed, validated at the door, read from TOML and flags, written back to TOML.
+
+The defaults are the paper's settings (Sec. 5.1).
+"""
+
+import difflib
+import math
+import os
+import tomllib
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from fedwalk.errors import FedWalkWarning, SettingsError
+
+CHOICES = {
+    "protocol": ("paper", "deepwalk"),
+    "predictor": ("tree", "degree", "triad"),
+    "tree": ("hybrid", "average"),
+    "encoder": ("exponential", "identity"),
+    "runtime": ("local", "stepwise"),
+}
+"""The named alternatives, as the registries hold them: a test compares the two."""
+
+AT_LEAST = {"bins": 1, "walk_length": 1, "walks": 1, "burst": 1, "dim": 1, "window": 1, "negative": 1,
+            "seed": 0, "threads": 1}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The parameters of a run.
+
+    Parameters
+    ----------
+    protocol
+        `paper` (FedWalk) or `deepwalk` (the centralised baseline on plain uniform walks).
+    epsilon
+        ε of the Laplace noise and of the encoder: nominal, see docs/fidelity.md.
+    bins
+        k; None for ⌊ln n⌋.
+    walk_length, walks
+        l entries per walk, γ walks per vertex.
+    predict, predictor, burst
+        p, the chance that a visit writes a burst; who predicts its entries; how many there are in all.
+    tree, encoder
+        The tree's builder and the encoder.
+    dim, window, negative
+        SkipGram: dimensions, largest window, negative samples.
+    seed
+        Everything up to the walks is a function of it; with one thread the embedding is too.
+    threads
+        None for all cores. Beyond one, SkipGram is Hogwild: equal in quality, not bit for bit.
+    runtime
+        `local` (arrays, for real sizes) or `stepwise` (device objects, message by message).
+
+    Examples
+    --------
+    >>> Settings(epsilon=1, walks=10).resolve(vertices=2000).bins
+    7
+    >>> Settings(epsilon=0)
+    Traceback (most recent call last):
+    fedwalk.errors.SettingsError: epsilon = 0: must be a finite number above 0.
+    """
+
+    protocol: str = "paper"
+    epsilon: float = 2.0
+    bins: int | None = None
+    walk_length: int = 40
+    walks: int = 80
+    predict: float = 0.2
+    predictor: str = "tree"
+    burst: int = 2
+    tree: str = "hybrid"
+    encoder: str = "exponential"
+    dim: int = 128
+    window: int = 10
+    negative: int = 5
+    seed: int = 0
+    threads: int | None = None
+    runtime: str = "local"
+
+    def __post_init__(self) -> None:
+        for name, options in CHOICES.items():
+            if getattr(self, name) not in options:
+                raise SettingsError(f"{name} = {getattr(self, name)!r}: choose from {', '.join(options)}.")
+        for name, least in AT_LEAST.items():
+            _check_whole(name, getattr(self, name), least, optional=name in ("bins", "threads"))
+        if not _is_number(self.epsilon) or not 0 < self.epsilon < math.inf:
+            raise SettingsError(f"epsilon = {self.epsilon}: must be a finite number above 0.")
+        if not _is_number(self.predict) or not 0 <= self.predict <= 1:
+            raise SettingsError(f"predict = {self.predict}: a probability, so from 0 to 1.")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Settings that contradict each other."""
+        if self.protocol == "paper" and self.predict > 0 and self.walk_length < 3:
+            raise SettingsError(
+                f"walk-length = {self.walk_length} with predict = {self.predict}: the predictor needs walks of "
+                "at least 3 entries. Use a longer walk, or predict = 0."
+            )
+        if self.protocol == "deepwalk" and self.runtime == "stepwise":
+            raise SettingsError(
+                "runtime = stepwise with protocol = deepwalk: DeepWalk is centralised, no device takes a step. "
+                "Leave the runtime at local."
+            )
+        if self.protocol == "deepwalk" and self.walk_length < 2:
+            raise SettingsError("walk-length = 1 with protocol = deepwalk: such a walk is its start vertex alone.")
+
+    def resolve(self, vertices: int) -> "Settings":
+        """The same settings with bins and threads decided for a graph of so many vertices."""
+        from fedwalk.protocol.bins import check_bins, default_bins
+
+        bins = default_bins(vertices) if self.bins is None else self.bins
+        if self.protocol == "paper":
+            check_bins(bins, vertices)
+            if bins > max(1.0, math.log(vertices)):
+                warnings.warn(
+                    f"bins = {bins} is more than ln n = {math.log(vertices):.1f}, the most that the paper uses.",
+                    FedWalkWarning,
+                    stacklevel=2,
+                )
+        return replace(self, bins=bins, threads=self.threads or available_cores())
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any], origin: str = "settings") -> "Settings":
+        """Settings from names and values; an unknown name is an error that suggests the nearest."""
+        return cls().updated(values, origin)
+
+    def updated(self, values: Mapping[str, Any], origin: str = "settings") -> "Settings":
+        """These settings with some values replaced; names may be written with - or _."""
+        known = {field.name for field in fields(self)}
+        chosen = {name.replace("-", "_"): value for name, value in values.items()}
+        for name in chosen:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f" Did you mean {near[0]}?" if near else f" Known are {', '.join(sorted(known))}."
+                raise SettingsError(f"{origin}: there is no setting {name!r}.{hint}")
+        return replace(self, **chosen)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Settings":
+        """Settings from a TOML file; its table [input], which names the graph, is not theirs."""
+        return cls.from_mapping({k: v for k, v in read_toml(path).items() if k != "input"}, str(path))
+
+    def to_toml(self, **inputs: str | None) -> str:
+        """TOML that `load` reads back to equal settings, with the inputs' names in a table of their own."""
+        import tomli_w
+
+        content: dict[str, Any] = {name: value for name, value in asdict(self).items() if value is not None}
+        named = {name: value for name, value in inputs.items() if value is not None}
+        return tomli_w.dumps({**content, "input": named} if named else content)
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """A TOML file as a mapping, or an error that says where it is wrong."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: can't be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: is not valid TOML: {error}.") from error
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check_whole(name: str, value: Any, least: int, optional: bool) -> None:
+    if value is None and optional:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
+        label = name.replace("_", "-")
+        raise SettingsError(f"{label} = {value!r}: must be a whole number, at least {least}.")
