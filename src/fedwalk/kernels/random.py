@@ -21,7 +21,7 @@ BINS, NOISE, WALK, CLUSTERING, TRAINING = 1, 2, 3, 4, 5
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_S30, _S27, _S31, _S12, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12), np.uint64(11)
 _ONE = np.uint64(1)
 
 
@@ -71,7 +71,7 @@ def below(bits: np.uint64, n: int) -> int:
 
 @kernel
 def laplace(bits: np.uint64, scale: float) -> float:
-    """Lap(0, scale) by inversion, from the middle of one of 2⁵³ equal cells, so never infinite."""
-    u = (float(np.uint64(bits) >> _S11) + 0.5) * 2.0**-53 - 0.5
+    """Lap(0, scale) by inversion, from the middle of one of 2⁵² equal cells, so never infinite."""
+    u = (float(np.uint64(bits) >> _S12) + 0.5) * 2.0**-52 - 0.5
     magnitude = -scale * math.log1p(-2.0 * abs(u))
     return magnitude if u >= 0.0 else -magnitude

@@ -19,8 +19,8 @@ from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.tree import Tree
 
-UNDERFLOW = -float(np.log(np.finfo(np.float64).smallest_subnormal))
-"""exp(−x) is zero in double precision for x above this (744.4)."""
+UNDERFLOW = float(np.log(2) - np.log(np.finfo(np.float64).smallest_subnormal))
+"""exp(−x) rounds to zero in double precision for x above this (745.13)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,9 +58,12 @@ def extend(tables: DegreeTables, neighbours: NDArray[np.int32], last: int, bits:
     if inside and y >= before:
         y += own
     place = begin + np.searchsorted(tables.above[begin:end], y, side="right")
-    if place >= end or place == slot:
-        return -1
-    return int(tables.members[place])
+    # Rounding may carry y past the end or onto `last`: step back to somebody with a weight.
+    for candidate in range(min(place, end - 1), begin - 1, -1):
+        below = tables.above[candidate - 1] if candidate > begin else 0.0
+        if candidate != slot and tables.above[candidate] > below:
+            return int(tables.members[candidate])
+    return -1
 
 
 PREDICTOR = Predictor("degree", least=3, prepare=prepare, extend=extend)

@@ -1,0 +1,59 @@
+"""The paper's first dataset, where it is at hand: FEDWALK_BLOGCATALOG names the file."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fedwalk
+from fedwalk.job import peak_rss_bytes
+
+PATH = os.environ.get("FEDWALK_BLOGCATALOG", "")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path(PATH).is_file(), reason="FEDWALK_BLOGCATALOG doesn't name blogcatalog.mat"),
+]
+
+WALKS = 40
+
+
+@pytest.fixture(scope="module")
+def graph() -> fedwalk.Graph:
+    return fedwalk.load_graph(PATH)
+
+
+@pytest.fixture(scope="module")
+def model(graph: fedwalk.Graph) -> fedwalk.FedWalk:
+    model = fedwalk.FedWalk(walks=WALKS)
+    model.fit(graph)
+    return model
+
+
+def micro_f1(embedding: fedwalk.Embedding, graph: fedwalk.Graph) -> float:
+    (score,) = fedwalk.evaluate(embedding, graph, train_ratios=[0.6], splits=5)
+    return score.micro_f1
+
+
+def test_fedwalk_keeps_94_percent_of_deepwalks_micro_f1(graph: fedwalk.Graph, model: fedwalk.FedWalk) -> None:
+    ours = micro_f1(model.run_.embedding, graph)
+    baseline = micro_f1(fedwalk.DeepWalk(walks=WALKS).fit(graph), graph)
+    assert baseline > 0.37
+    assert ours >= 0.94 * baseline
+
+
+def test_hops_follow_the_corrected_theorem(model: fedwalk.FedWalk) -> None:
+    assert model.walks_.hops_per_walk == pytest.approx(32.639, abs=0.01)
+
+
+def test_encoder_returns_its_input_for_nearly_every_vertex(model: fedwalk.FedWalk) -> None:
+    table = model.encoder_
+    certain = np.mean([table.probabilities(v).get(v, 0.0) > 0.999 for v in range(10_312)])
+    assert certain > 0.95
+    assert table.outputs.size < 10 * 10_312
+
+
+def test_memory_stays_far_below_an_n_by_n_matrix_of_everything(model: fedwalk.FedWalk) -> None:
+    assert model.walks_.sequences.shape == (10_312 * WALKS, 40)
+    peak = peak_rss_bytes()
+    assert peak is None or peak < 1.5e9
