@@ -28,7 +28,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from fedwalk.embedding.skipgram import train
 
 LENGTH, DIM, WINDOW, NEGATIVE = 40, 128, 10, 5
-Trainer = Callable[[int], tuple[float, float, NDArray[np.float32]]]
 
 
 class Run(NamedTuple):
@@ -44,7 +43,7 @@ def load(path: Path | None) -> tuple[Any, Any]:
     if path is not None:
         content = scipy.io.loadmat(path)
         return scipy.sparse.csr_matrix(content["network"]), content.get("group")
-    graph = scipy.sparse.random(10_000, 10_000, density=0.003, format="csr", random_state=np.random.default_rng(0))
+    graph: Any = scipy.sparse.random(10_000, 10_000, density=0.003, format="csr", random_state=np.random.default_rng(0))
     return scipy.sparse.csr_matrix(graph + graph.T), None
 
 
@@ -70,7 +69,7 @@ def timed(words: int, job: Callable[[], NDArray[np.float32]]) -> Run:
 def run_gensim(corpus: dict[str, Any], walks: NDArray[np.int32], vertices: int, threads: int, seed: int) -> Run:
     """gensim's Word2Vec; `corpus` is its sentences or its corpus file."""
     model = Word2Vec(
-        vector_size=DIM, window=WINDOW, negative=NEGATIVE, sg=1, hs=0, sample=0, min_count=0, epochs=1, workers=threads, seed=seed
+        vector_size=DIM, window=WINDOW, negative=NEGATIVE, sg=1, sample=0, min_count=0, workers=threads, seed=seed
     )  # fmt: skip
     model.build_vocab(**corpus)
 
@@ -131,7 +130,10 @@ def repeat(
     runs["fedwalk"] = timed(walks.size, lambda: train(walks, vertices, seed=seed, threads=threads))
     for name, run in runs.items():
         quality = "" if labels is None else f"{micro_f1(run.vectors, labels):9.4f}"
-        print(f"{seed:>3} {name:<12} {run.wall:>10,.0f} {run.cpu:>12,.0f} {quality:>9} {os.getloadavg()[0]:>5.2f}", flush=True)
+        print(
+            f"{seed:>3} {name:<12} {run.wall:>10,.0f} {run.cpu:>12,.0f} {quality:>9} {os.getloadavg()[0]:>5.2f}",
+            flush=True,
+        )
     return runs["fedwalk"].wall / max(runs[name].wall for name in corpora)
 
 

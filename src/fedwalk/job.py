@@ -15,7 +15,7 @@ from fedwalk.graph import Graph
 from fedwalk.pipeline import Run, check_graph, run
 from fedwalk.protocol.predictor import find_predictor
 from fedwalk.protocol.walk import expected_hops
-from fedwalk.run_folder import RunFolder, open_run_folder, write_arrays, write_text
+from fedwalk.run_folder import RunFolder, open_run_folder, read_record, write_arrays, write_text
 from fedwalk.settings import Settings
 from fedwalk.stages import Progress, Stages
 
@@ -43,9 +43,9 @@ def embed_to_folder(
     check_graph(graph)
     settings = settings.resolve(graph.vertices - graph.isolated)
     broken_off = open_run_folder(path, force=force, resume=resume)
-    if resume and (path / "run.json").exists():
-        return read_run(path)
     folder = RunFolder(path, graph.fingerprint())
+    if resume and (path / "run.json").exists():
+        return report_finished(folder, settings)
     if broken_off:
         folder.check_resumable(settings)
     else:
@@ -62,9 +62,18 @@ def embed_to_folder(
     return record
 
 
+def report_finished(folder: RunFolder, settings: Settings) -> dict[str, Any]:
+    """The record of the finished run in the folder, if it is the run that was asked for."""
+    record = read_run(folder.path)
+    folder.check_same(record["graph"].get("fingerprint"), Settings.from_mapping(record["settings"]), settings)
+    folder.drop_progress()
+    return record
+
+
 def write_results(graph: Graph, finished: Run, path: Path, keep_walks: bool) -> None:
     """The embedding, the tree with its leaves' names, and the walks if they are wanted, as rows of the embedding."""
-    finished.embedding.save(path / "embedding.npz")
+    embedding = finished.embedding
+    write_arrays(path / "embedding.npz", {"nodes": embedding.nodes, "vectors": embedding.vectors})
     if finished.stages.has("tree"):
         tree = finished.stages.get("tree")
         write_arrays(path / "tree.npz", {"linkage": tree.linkage, "nodes": graph.names[finished.taking_part]})
@@ -87,6 +96,7 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
             "vertices": graph.vertices,
             "edges": graph.edges,
             "isolated": graph.isolated,
+            "fingerprint": graph.fingerprint(),
             **asdict(graph.cleaning),
             "notes": list(graph.notes),
         },
@@ -112,15 +122,11 @@ def _expected(settings: Settings) -> float:
 
 def read_run(path: Path) -> dict[str, Any]:
     """The record of a finished run."""
-    try:
-        record: dict[str, Any] = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not (path / "run.json").exists():
         raise RunFolderError(
             f"{path}: holds no finished run (no run.json). Name the folder that `fedwalk embed -o` wrote."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{path / 'run.json'}: can't be read: {error}.") from error
-    return record
+        )
+    return read_record(path / "run.json", ("graph", "settings", "seconds", "messages", "walks"))
 
 
 def peak_rss_bytes() -> int | None:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.embedding import Embedding
-from fedwalk.errors import InputError
+from fedwalk.errors import InputError, SettingsError
 from fedwalk.graph import Graph, load_graph
-from fedwalk.pipeline import Run, run
+from fedwalk.pipeline import Run, check_graph, run
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.tree import Tree
@@ -55,7 +55,7 @@ class FedWalk:
     """
 
     def __init__(self, *, progress: Progress | None = None, **settings: Any) -> None:
-        self.settings = Settings.from_mapping({**settings, "protocol": "paper"}, "FedWalk")
+        self.settings = Settings.from_mapping(_with_protocol("paper", settings), "FedWalk")
         self.progress = progress
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class DeepWalk:
     """
 
     def __init__(self, *, progress: Progress | None = None, **settings: Any) -> None:
-        self.settings = Settings.from_mapping({**settings, "protocol": "deepwalk"}, "DeepWalk")
+        self.settings = Settings.from_mapping(_with_protocol("deepwalk", settings), "DeepWalk")
         self.progress = progress
 
     def __repr__(self) -> str:
@@ -177,6 +177,16 @@ class DeepWalk:
         return finished.embedding
 
 
+def _with_protocol(protocol: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of an estimator, which is one protocol and no other."""
+    if settings.get("protocol", protocol) != protocol:
+        raise SettingsError(
+            f"protocol = {settings['protocol']!r}: this estimator runs {protocol!r}. "
+            "FedWalk runs 'paper', DeepWalk runs 'deepwalk'."
+        )
+    return {**settings, "protocol": protocol}
+
+
 def _changed(settings: Settings) -> str:
     """The settings that differ from the defaults, as keyword arguments."""
     default = asdict(Settings())
@@ -186,22 +196,26 @@ def _changed(settings: Settings) -> str:
 
 def _given(graph: Graph, settings: Settings, bins: Any, vectors: Any, tree: Any, walks: Any) -> dict[str, Any]:
     """The stage values that were passed in, checked against the graph."""
+    check_graph(graph)
     n = int(np.count_nonzero(graph.degrees))
     given: dict[str, Any] = {}
     if bins is not None:
         given["bins"] = np.ascontiguousarray(bins, np.int32)
         _check_shape("bins", given["bins"], (n,))
-        if given["bins"].min() < 0 or given["bins"].max() >= (settings.resolve(n).bins or 1):
-            raise InputError(f"bins: name a bin outside 0 … k − 1; pass bins={given['bins'].max() + 1} as k too.")
+        k = settings.resolve(n).bins or 1
+        if given["bins"].min() < 0 or given["bins"].max() >= k:
+            raise InputError(f"bins: a bin outside 0 … {k - 1}; make the model with the same number of bins (bins=k).")
     if vectors is not None:
         given["vectors"] = np.ascontiguousarray(vectors, np.float32)
         _check_shape("degree_vectors", given["vectors"], (n, settings.resolve(n).bins))
+        if not np.isfinite(given["vectors"]).all():
+            raise InputError("degree_vectors: hold a number that is not finite.")
     if tree is not None:
         given["tree"] = tree if isinstance(tree, Tree) else Tree(np.asarray(tree))
         if given["tree"].leaves != n:
             raise InputError(f"tree: has {given['tree'].leaves} leaves, {n} vertices take part.")
     if walks is not None:
-        given["walks"] = walks if isinstance(walks, Walks) else Walks(np.asarray(walks, np.int32), 0)
+        given["walks"] = walks if isinstance(walks, Walks) else Walks(np.asarray(walks), 0)
     return given
 
 

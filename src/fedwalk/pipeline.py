@@ -4,8 +4,9 @@ bins → vectors → matrices → tree → encoder → walks → skipgram for `p
 arrow is a plain value that can be kept, looked at and passed in again.
 """
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -63,19 +64,25 @@ def run(graph: Graph, settings: Settings, stages: Stages | None = None) -> Run:
     """Run the protocol on the graph; isolated vertices take no part and get the zero vector."""
     check_graph(graph)
     active, taking_part = graph.active()
-    if graph.isolated:
-        warnings.warn(
-            f"{graph.isolated} isolated vertices take no part: no walks, zero vectors.",
-            FedWalkWarning,
-            stacklevel=2,
-        )
     settings = settings.resolve(active.vertices)
+    for remark in _remarks(graph, settings):
+        warnings.warn(remark, FedWalkWarning, stacklevel=2)
     stages = stages if stages is not None else Stages()
     walks = stages.get("walks") if stages.has("walks") else PROTOCOLS[settings.protocol](active, settings, stages)
     vectors = stages.run("skipgram", partial(_train, walks, active.vertices, settings))
     full = np.zeros((graph.vertices, settings.dim), np.float32)
     full[taking_part] = vectors
     return Run(Embedding(graph.names, full), settings, stages, taking_part)
+
+
+def _remarks(graph: Graph, settings: Settings) -> Iterator[str]:
+    """What is unusual about this run, but no reason to refuse it."""
+    if graph.isolated:
+        who = "1 isolated vertex takes" if graph.isolated == 1 else f"{graph.isolated} isolated vertices take"
+        yield f"{who} no part: no walks, zero vectors."
+    custom = max(1.0, math.log(graph.vertices - graph.isolated))
+    if settings.protocol == "paper" and (settings.bins or 1) > custom:
+        yield f"bins = {settings.bins} is more than ln n = {custom:.1f}, the most that the paper uses."
 
 
 def check_graph(graph: Graph) -> None:

@@ -7,17 +7,19 @@ a file under a final name. `run.json` comes last: where it stands, the run is fi
 import errno
 import json
 import os
-import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import Any, BinaryIO, cast
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk import __version__
-from fedwalk.errors import RunFolderError
+from fedwalk.errors import InputError, RunFolderError
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.tree import Tree
@@ -27,6 +29,8 @@ from fedwalk.stages import Account
 
 RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json")
 PROGRESS = "stages"
+STAGE_FILES = ("manifest.json", "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
+               "skipgram.npy")  # fmt: skip
 FREE_TO_CHANGE = ("threads",)
 """Settings that may differ when a run is resumed: they don't change what is computed."""
 
@@ -40,12 +44,15 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         advice = "The disk is full: free some space, then" if full else "Mend that, then"
         raise RunFolderError(
-            f"{path}: can't be written: {error.strerror}. {advice} run the same command with --resume; "
+            f"{path}: can't be written: {error.strerror or error}. {advice} run the same command with --resume; "
             "the stages finished so far are kept."
         ) from error
 
@@ -57,7 +64,8 @@ def write_arrays(path: Path, content: NDArray[Any] | dict[str, NDArray[Any]]) ->
         write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
     else:
         array = content
-        write_atomically(path, lambda file: np.save(file, array, allow_pickle=False))
+        # Given a file proper, numpy writes past Python and loses the reason when the disk is full.
+        write_atomically(path, lambda file: np.save(cast(Any, SimpleNamespace(write=file.write)), array, False))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -84,7 +92,7 @@ class RunFolder:
         """The stages done so far, from the manifest."""
         if not self._manifest.exists():
             return {}
-        entries = _read_json(self._manifest)["stages"]
+        entries = self._read_manifest()["stages"]
         return {
             name: Account(entry["seconds"], Transcript.from_dict(entry["messages"])) for name, entry in entries.items()
         }
@@ -97,7 +105,7 @@ class RunFolder:
         """The stage's value; the walks stay on disk and are mapped into memory."""
         try:
             return _LOADERS[stage](self._progress)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, InputError) as error:
             raise RunFolderError(
                 f"{self._progress}: stage {stage} can't be read back ({error}). Start again with --force."
             ) from error
@@ -107,28 +115,31 @@ class RunFolder:
         if value is not None:
             for name, content in _FILES[stage](value).items():
                 write_arrays(self._progress / name, content)
-        manifest = _read_json(self._manifest)
+        manifest = self._read_manifest()
         manifest["stages"][stage] = {"seconds": account.seconds, "messages": account.transcript.as_dict()}
         write_text(self._manifest, json.dumps(manifest, indent=1))
 
     def begin(self, settings: Settings, **inputs: str | None) -> None:
         """Set up an empty manifest and write down the settings and where the graph came from."""
-        self._progress.mkdir(parents=True, exist_ok=True)
+        _make(self._progress)
         write_text(self.path / "settings.toml", settings.to_toml(**inputs))
         start = {"fedwalk": __version__, "graph": self.fingerprint, "stages": {}}
         write_text(self._manifest, json.dumps(start, indent=1))
 
     def check_resumable(self, settings: Settings) -> None:
         """Refuse to go on with another graph, other settings or another version than the run began with."""
-        manifest = _read_json(self._manifest)
-        if manifest["graph"] != self.fingerprint:
-            raise RunFolderError(f"{self.path}: the run began with another graph. Use --force to start again.")
+        manifest = self._read_manifest()
         if manifest["fedwalk"] != __version__:
             raise RunFolderError(
                 f"{self.path}: the run began with fedwalk {manifest['fedwalk']}, this is {__version__}. "
                 "Use --force to start again."
             )
-        began = Settings.load(self.path / "settings.toml")
+        self.check_same(manifest["graph"], Settings.load(self.path / "settings.toml"), settings)
+
+    def check_same(self, fingerprint: str, began: Settings, settings: Settings) -> None:
+        """Refuse a graph or settings other than the folder's run began with."""
+        if fingerprint != self.fingerprint:
+            raise RunFolderError(f"{self.path}: the run began with another graph. Use --force to start again.")
         for name in Settings.__slots__:
             old, new = getattr(began, name), getattr(settings, name)
             if old != new and name not in FREE_TO_CHANGE:
@@ -139,7 +150,10 @@ class RunFolder:
 
     def drop_progress(self) -> None:
         """Remove the stages of a finished run."""
-        shutil.rmtree(self._progress)
+        _clear_progress(self.path)
+
+    def _read_manifest(self) -> dict[str, Any]:
+        return read_record(self._manifest, ("fedwalk", "graph", "stages"))
 
 
 def check_free(path: Path, *, force: bool, resume: bool) -> None:
@@ -152,6 +166,12 @@ def check_free(path: Path, *, force: bool, resume: bool) -> None:
             f"{path}: already holds a run ({', '.join(holds)}). Use --resume to go on with it, --force to replace it, "
             "or name another folder."
         )
+    results = [name for name in holds if name not in ("settings.toml", PROGRESS)]
+    if resume and results and not any((path / name).exists() for name in ("run.json", f"{PROGRESS}/manifest.json")):
+        raise RunFolderError(
+            f"{path}: holds {', '.join(results)}, but neither a finished run nor one to go on with. "
+            "Use --force to replace them, or name another folder."
+        )
 
 
 def open_run_folder(path: Path, *, force: bool, resume: bool) -> bool:
@@ -159,26 +179,58 @@ def open_run_folder(path: Path, *, force: bool, resume: bool) -> bool:
     check_free(path, force=force, resume=resume)
     if force:
         clear(path)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunFolderError(f"{path}: can't be made: {error.strerror}. Name another folder.") from error
+    _make(path)
     return resume and (path / PROGRESS / "manifest.json").exists()
 
 
 def clear(path: Path) -> None:
     """Remove a run's own files, and nothing else that may lie in the folder."""
-    shutil.rmtree(path / PROGRESS, ignore_errors=True)
+    _clear_progress(path)
     for name in RESULTS:
-        (path / name).unlink(missing_ok=True)
+        _remove(path / name)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _clear_progress(path: Path) -> None:
+    """Remove the stages' files; the folder stays if anything else lies in it."""
+    folder = path / PROGRESS
+    if folder.is_dir():
+        for name in STAGE_FILES:
+            _remove(folder / name)
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _remove(path: Path) -> None:
+    """Remove a file and what an interrupt may have left of writing it."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink(missing_ok=True)
+        path.with_name(path.name + ".partial").unlink(missing_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{path}: can't be removed: {error.strerror}. Name another folder.") from error
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{path}: can't be made: {error.strerror}. Name another folder.") from error
+
+
+def read_record(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
+    """A JSON file of this folder, which must have these keys."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunFolderError(f"{path}: can't be read ({error}). Start again with --force.") from error
+    if not isinstance(content, dict) or any(key not in content for key in keys):
+        raise RunFolderError(f"{path}: isn't what fedwalk wrote ({', '.join(keys)}). Start again with --force.")
     return content
+
+
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file, which is closed again even if it is damaged."""
+    with path.open("rb") as file, np.load(file) as arrays:
+        return dict(arrays)
 
 
 _FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
@@ -195,8 +247,8 @@ _FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
 _LOADERS: dict[str, Callable[[Path], Any]] = {
     "bins": lambda folder: np.load(folder / "bins.npy"),
     "vectors": lambda folder: np.load(folder / "vectors.npy"),
-    "tree": lambda folder: Tree(np.load(folder / "tree.npz")["linkage"]),
-    "encoder": lambda folder: EncoderTable(**np.load(folder / "encoder.npz")),
+    "tree": lambda folder: Tree(_read_arrays(folder / "tree.npz")["linkage"]),
+    "encoder": lambda folder: EncoderTable(**_read_arrays(folder / "encoder.npz")),
     "walks": lambda folder: Walks(np.load(folder / "walks.npy", mmap_mode="r"), int(np.load(folder / "hops.npy"))),
     "skipgram": lambda folder: np.load(folder / "skipgram.npy"),
 }

@@ -6,14 +6,15 @@ The defaults are the paper's settings (Sec. 5.1).
 import difflib
 import math
 import os
+import sys
 import tomllib
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from fedwalk.errors import FedWalkWarning, SettingsError
+from fedwalk.errors import SettingsError
 
 CHOICES = {
     "protocol": ("paper", "deepwalk"),
@@ -26,6 +27,10 @@ CHOICES = {
 
 AT_LEAST = {"bins": 1, "walk_length": 1, "walks": 1, "burst": 1, "dim": 1, "window": 1, "negative": 1,
             "seed": 0, "threads": 1}  # fmt: skip
+MOST = 2**31 - 1
+"""Of any whole number but the seed: array sizes stay what numpy and the kernels can count."""
+LEAST_EPSILON = 1e-9
+"""Below, the noise leaves what 32-bit numbers can add up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class Settings:
     7
     >>> Settings(epsilon=0)
     Traceback (most recent call last):
-    fedwalk.errors.SettingsError: epsilon = 0: must be a finite number above 0.
+    fedwalk.errors.SettingsError: epsilon = 0: must be a finite number above 0 (at least 1e-09).
     """
 
     protocol: str = "paper"
@@ -83,14 +88,18 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, options in CHOICES.items():
-            if getattr(self, name) not in options:
+            if getattr(self, name) not in (*options, *_registered(name)):
                 raise SettingsError(f"{name} = {getattr(self, name)!r}: choose from {', '.join(options)}.")
-        for name, least in AT_LEAST.items():
-            _check_whole(name, getattr(self, name), least, optional=name in ("bins", "threads"))
-        if not _is_number(self.epsilon) or not 0 < self.epsilon < math.inf:
-            raise SettingsError(f"epsilon = {self.epsilon}: must be a finite number above 0.")
-        if not _is_number(self.predict) or not 0 <= self.predict <= 1:
-            raise SettingsError(f"predict = {self.predict}: a probability, so from 0 to 1.")
+        for name in AT_LEAST:
+            object.__setattr__(self, name, _whole(name, getattr(self, name)))
+        for name in ("epsilon", "predict"):
+            object.__setattr__(self, name, _real(name, getattr(self, name)))
+        if not LEAST_EPSILON <= self.epsilon < math.inf:
+            raise SettingsError(
+                f"epsilon = {self.epsilon:g}: must be a finite number above 0 (at least {LEAST_EPSILON:g})."
+            )
+        if not 0 <= self.predict <= 1:
+            raise SettingsError(f"predict = {self.predict:g}: a probability, so from 0 to 1.")
         self._check_together()
 
     def _check_together(self) -> None:
@@ -115,12 +124,8 @@ class Settings:
         bins = default_bins(vertices) if self.bins is None else self.bins
         if self.protocol == "paper":
             check_bins(bins, vertices)
-            if bins > max(1.0, math.log(vertices)):
-                warnings.warn(
-                    f"bins = {bins} is more than ln n = {math.log(vertices):.1f}, the most that the paper uses.",
-                    FedWalkWarning,
-                    stacklevel=2,
-                )
+        if 4 * vertices * self.walks * self.walk_length >= 2**63:
+            raise SettingsError(f"walks = {self.walks}, walk-length = {self.walk_length}: more than fits any memory.")
         return replace(self, bins=bins, threads=self.threads or available_cores())
 
     @classmethod
@@ -170,13 +175,28 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: is not valid TOML: {error}.") from error
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _registered(name: str) -> tuple[str, ...]:
+    """Predictors added from outside; only a program that has imported the registry can have added one."""
+    registry = sys.modules.get("fedwalk.protocol.predictor")
+    return tuple(registry.predictors()) if name == "predictor" and registry else ()
 
 
-def _check_whole(name: str, value: Any, least: int, optional: bool) -> None:
-    if value is None and optional:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-        label = name.replace("_", "-")
-        raise SettingsError(f"{label} = {value!r}: must be a whole number, at least {least}.")
+def _real(name: str, value: Any) -> float:
+    """A number of any kind, numpy's too, as a float."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise SettingsError(f"{name} = {value!r}: must be a number.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise SettingsError(f"{name}: must be a finite number; this one is too large for a float.") from None
+
+
+def _whole(name: str, value: Any) -> int | None:
+    """A whole number of any kind, numpy's too, within its range; None where that means "decide later"."""
+    if value is None and name in ("bins", "threads"):
+        return None
+    least, most = AT_LEAST[name], 2**63 - 1 if name == "seed" else MOST
+    if isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most:
+        return int(value)
+    label = name.replace("_", "-")
+    raise SettingsError(f"{label} = {value!r}: must be a whole number from {least} to {most}.")

@@ -170,9 +170,7 @@ class _Payload:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    "FEDWALK_BLOGCATALOG" not in os.environ, reason="FEDWALK_BLOGCATALOG doesn't name blogcatalog.mat"
-)
+@pytest.mark.skipif("FEDWALK_BLOGCATALOG" not in os.environ, reason="FEDWALK_BLOGCATALOG doesn't name blogcatalog.mat")
 def test_blogcatalog_has_its_published_size() -> None:
     graph = load_graph(os.environ["FEDWALK_BLOGCATALOG"])
     assert (graph.vertices, graph.edges, graph.isolated) == (10312, 333983, 0)

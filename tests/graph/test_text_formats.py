@@ -64,9 +64,7 @@ def test_any_names_survive_in_an_edge_list(tmp_path: Path, data: st.DataObject, 
 
 @one_folder
 @given(edge_lists(), st.sampled_from([" ", "\t", ",", ";"]), st.booleans())
-def test_adjacency_lists_hold_the_same_graph(
-    tmp_path: Path, pairs: Pairs, separator: str, both_ways: bool
-) -> None:
+def test_adjacency_lists_hold_the_same_graph(tmp_path: Path, pairs: Pairs, separator: str, both_ways: bool) -> None:
     neighbours = reference(pairs, 12).neighbours
     rows = [[u, *(v for v in row if both_ways or v > u)] for u, row in enumerate(neighbours)]
     text = "\n".join(separator.join(map(str, row)) for row in rows)
@@ -102,9 +100,7 @@ def test_ranks_of_integers_match_a_sorted_set(values: list[int], narrow: int) ->
         ("a\u00a0b c\n", ["a\u00a0b", "c"]),
     ],
 )
-def test_names_are_integers_only_if_all_are_written_as_such(
-    tmp_path: Path, text: str, expected: list[str]
-) -> None:
+def test_names_are_integers_only_if_all_are_written_as_such(tmp_path: Path, text: str, expected: list[str]) -> None:
     assert load_graph(write(tmp_path / "graph.txt", text)).names.tolist() == expected
 
 
@@ -164,18 +160,14 @@ def test_other_weights_are_ignored_with_a_warning(tmp_path: Path, weight: str) -
         ("1 2\n3\0 4\n", 2, "NUL"),
     ],
 )
-def test_a_malformed_edge_list_is_refused_with_its_line(
-    tmp_path: Path, text: str, line: int, problem: str
-) -> None:
+def test_a_malformed_edge_list_is_refused_with_its_line(tmp_path: Path, text: str, line: int, problem: str) -> None:
     path = write(tmp_path / "graph.txt", text)
     with pytest.raises(InputError, match=problem) as caught:
         load_graph(path)
     assert str(caught.value).startswith(f"{path}, line {line}: ")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "problem"), [("a,b\nc,,d\n", 2, "empty"), ("# no\n", 1, "no vertices")]
-)
+@pytest.mark.parametrize(("text", "line", "problem"), [("a,b\nc,,d\n", 2, "empty"), ("# no\n", 1, "no vertices")])
 def test_a_malformed_adjacency_list_is_refused_with_its_line(
     tmp_path: Path, text: str, line: int, problem: str
 ) -> None:

@@ -1,6 +1,7 @@
 """The command line: parse, call, show. Nothing heavy is imported before a command runs."""
 
 import argparse
+import io
 import sys
 import warnings
 from collections.abc import Sequence
@@ -43,6 +44,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 if it went well, 2 for bad input, 130 for an interrupt."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # ⌊, ± and → are no reason to fail on a terminal without them
     options = build_parser().parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("always", FedWalkWarning)
@@ -58,12 +62,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:
             sys.stderr.close()
             return 1
+        except (OSError, MemoryError) as error:
+            print(f"fedwalk: error: {_in_words(error)}", file=sys.stderr)
+            return 2
 
 
 def _resume_hint(options: argparse.Namespace) -> str:
     if options.command != "embed":
         return ""
-    return " Finished stages are kept: run the same command with --resume to go on from them."
+    flag = "--resume in place of --force" if options.force else "--resume"
+    return f" Finished stages are kept: run the same command with {flag} to go on from them."
+
+
+def _in_words(error: OSError | MemoryError) -> str:
+    """What the system refused, on one line."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error}). Use fewer or shorter walks, fewer dimensions or --tree hybrid."
+    return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error}."
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

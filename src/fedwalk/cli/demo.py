@@ -6,7 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedwalk.errors import SettingsError
+
 TRAIN_RATIO = 0.5
+LEAST_VERTICES = 80
+"""A mean degree of 20 among fewer would be a crowd, not a network."""
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -37,6 +41,8 @@ def call(options: argparse.Namespace) -> int:
     from fedwalk.job import embed_to_folder
     from fedwalk.settings import Settings
 
+    if options.vertices < LEAST_VERTICES:
+        raise SettingsError(f"vertices = {options.vertices}: the demo's network needs at least {LEAST_VERTICES}.")
     graph = social_network(vertices=options.vertices, seed=options.seed)
     folder = options.output
     folder.mkdir(parents=True, exist_ok=True)

@@ -39,8 +39,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="RUN", help="folder for the results")
     parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags override them")
-    parser.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
-    parser.add_argument("--force", action="store_true", help="replace the run that RUN holds")
+    held = parser.add_mutually_exclusive_group()
+    held.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
+    held.add_argument("--force", action="store_true", help="replace the run that RUN holds")
     parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too (rows of the embedding)")
     parser.add_argument("--json", action="store_true", help="print run.json instead of tables")
     parser.set_defaults(call=call)
@@ -83,13 +84,27 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, str | None]]:
     """Defaults, overridden by --config, overridden by flags; and what to read the graph from."""
     config = read_toml(options.config) if options.config else {}
-    inputs: dict[str, Any] = config.pop("input", {})
-    settings = Settings.from_mapping(config, str(options.config))
+    inputs = chosen_inputs(options, config.pop("input", {}))
     flags = {name: getattr(options, name) for name in Settings.__slots__ if getattr(options, name, None) is not None}
-    inputs = {name: getattr(options, name) or inputs.get(name) for name in INPUTS}
-    if not inputs["graph"]:
+    # Together, because a flag may mend what the file alone would get wrong.
+    return Settings.from_mapping({**config, **flags}, str(options.config)), inputs
+
+
+def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | None]:
+    """GRAPH and --format, or else those of the config's table [input]."""
+    where = f"{options.config}, [input]"
+    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        raise SettingsError(f"{where}: must be a table of names between quotes: {', '.join(INPUTS)}.")
+    if unknown := sorted(table.keys() - set(INPUTS)):
+        raise SettingsError(f"{where}: there is no {unknown[0]!r} here, only {', '.join(INPUTS)}.")
+    graph = options.graph or table.get("graph")
+    if not graph:
         raise SettingsError("no graph: name a graph file, or a --config with `graph` under [input].")
-    return settings.updated(flags), inputs
+    if any("\ud800" <= letter <= "\udfff" for letter in graph):
+        raise SettingsError(f"{graph!a}: isn't UTF-8, and settings.toml can't hold such a name. Rename the graph file.")
+    # A format beside another graph than this one says nothing about this one.
+    other = options.graph and "graph" in table and table["graph"] != graph
+    return {"graph": graph, "format": options.format or (None if other else table.get("format"))}
 
 
 def call(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedwalk.cli.embed import FORMATS
 from fedwalk.errors import SettingsError
 
 EPILOG = """\
@@ -28,7 +29,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder, or an embedding file (.npz)")
     parser.add_argument("--graph", required=True, metavar="GRAPH", help="the graph that was embedded")
-    parser.add_argument("--format", help="how to read GRAPH; by default its suffix tells")
+    parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
     parser.add_argument("--labels", metavar="FILE", help="labels as text: vertex label label …")
     parser.add_argument(
         "--train-ratio", default="0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9", metavar="R,R,…",

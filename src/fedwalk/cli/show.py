@@ -15,13 +15,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 
 class StageBars:
     """A bar per stage on a terminal, a line per finished stage elsewhere. Call it with (stage, done, total)."""
 
-    def __init__(self, title: str = "", quiet: bool = False) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
+    def __init__(self, title: str = "") -> None:
+        self._console = Console(stderr=True)
         self._title = title
         self._began: dict[str, float] = {}
         self._ended: set[str] = set()
@@ -33,7 +34,7 @@ class StageBars:
 
     def __enter__(self) -> "StageBars":
         if self._title:
-            self._console.print(self._title, style="bold", highlight=False)
+            self._console.print(self._title, style="bold", highlight=False, markup=False)
         self._bars.start()
         return self
 
@@ -48,7 +49,7 @@ class StageBars:
             self._began[stage] = time.perf_counter()
             self._tasks[stage] = self._bars.add_task(stage, total=total)
         self._bars.update(self._tasks[stage], completed=done, total=total)
-        if done >= total and (done, total) == (1, 1) and stage not in self._ended:
+        if (done, total) == (1, 1) and stage not in self._ended:
             self._ended.add(stage)
             if not self._console.is_terminal:
                 seconds = time.perf_counter() - self._began[stage]
@@ -57,7 +58,8 @@ class StageBars:
 
 def print_table(title: str, header: list[str], rows: list[list[str]], footer: str = "") -> None:
     """A table on standard output; the first column is left-aligned, the others right."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    heading = Text(title, style="bold", justify="left")
+    table = Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, name in enumerate(header):
         table.add_column(name, justify="left" if i == 0 else "right", header_style="dim", no_wrap=i > 0)
     for row in rows:
@@ -75,7 +77,7 @@ def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name, value in facts:
         grid.add_row(name, value)
-    console.print(title, style="bold", highlight=False)
+    console.print(title, style="bold", highlight=False, markup=False)
     console.print(grid)
     console.print()
 

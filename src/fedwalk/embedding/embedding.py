@@ -1,7 +1,6 @@
 """The result of a run: one vector per vertex, by name. A value on its own, apart from what trained it."""
 
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +57,7 @@ class Embedding:
     @property
     def dim(self) -> int:
         """Length of a vector."""
-        return self.vectors.shape[1]
+        return int(self.vectors.shape[1])
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -70,7 +69,8 @@ class Embedding:
         return str(name) in self._row
 
     def __getitem__(self, name: Name) -> NDArray[np.float32]:
-        return self.vectors[self._find(name)]
+        vector: NDArray[np.float32] = self.vectors[self._find(name)]
+        return vector
 
     def similarity(self, a: Name, b: Name) -> float:
         """Cosine of the angle between two vertices' vectors; 0 if either vector is zero."""
@@ -100,7 +100,7 @@ class Embedding:
         """
         expected = "expected an .npz file with the arrays 'nodes' and 'vectors', as Embedding.save writes it"
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls(arrays["nodes"], arrays["vectors"])
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; {expected}") from None
@@ -167,9 +167,7 @@ def _check(names: NDArray[Any], vectors: NDArray[np.float32], row: dict[str, int
         )
     if len(row) != len(names):
         unique, counts = np.unique(names, return_counts=True)
-        raise InputError(
-            f"vertex {unique[counts > 1][0]} appears more than once; every name needs a row of its own"
-        )
+        raise InputError(f"vertex {unique[counts > 1][0]} appears more than once; every name needs a row of its own")
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         raise InputError(f"the vector of vertex {names[~finite][0]} holds a number that is not finite")
@@ -178,17 +176,19 @@ def _check(names: NDArray[Any], vectors: NDArray[np.float32], row: dict[str, int
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors scaled to length one; zero stays zero."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    unit = np.zeros_like(vectors)
+    np.divide(vectors, length, out=unit, where=length > 0)
+    return unit
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """A temporary file beside `path` that takes its place once it is complete."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             yield file
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise

@@ -9,16 +9,16 @@ One pass of word2vec's SkipGram with negative sampling, with its dynamic window,
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwalk.embedding.windows import Model, Plan, alias_table, initial_vectors, train_walks
 from fedwalk.errors import InputError, SettingsError
-from fedwalk.kernels.skipgram import LANES, Model, Plan, alias_table, initial_vectors, train_walks
-
-Progress = Callable[[int, int], None]
+from fedwalk.kernels.skipgram import LANES
+from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
 
 _CHUNK_TOKENS = 200_000
 """Tokens a thread trains between two calls of `progress`: a fraction of a second."""
@@ -35,7 +35,7 @@ def train(
     threads: int = 1,
     start_rate: float = 0.025,
     end_rate: float = 0.0001,
-    progress: Progress | None = None,
+    progress: Report = silent,
 ) -> NDArray[np.float32]:
     """Learn a vector for every vertex from the walks that pass it.
 
@@ -54,7 +54,7 @@ def train(
         vectors without locks (Hogwild): as good on average, but not repeatable.
     start_rate, end_rate : float
         The learning rate falls linearly from one to the other, walk by walk.
-    progress : callable, optional
+    progress : callable
         Called as ``progress(done_tokens, total_tokens)`` between blocks; an exception it raises ends the training.
 
     Returns
@@ -67,7 +67,7 @@ def train(
     InputError
         If the walks are not a table of whole numbers from 0 to ``vertices - 1``.
     SettingsError
-        If a parameter is out of range.
+        If a parameter is out of range, or the learning rate so high that the vectors grow without bound.
 
     Examples
     --------
@@ -79,12 +79,14 @@ def train(
     _check(walks, vertices, dim, window, negative, threads)
     counts = _count(walks, vertices)
     stride = -(-dim // LANES) * LANES
-    inputs = initial_vectors(counts, dim, stride, np.uint64(seed))
+    inputs = initial_vectors(counts, dim, stride, seed)
     model = Model(inputs, np.zeros_like(inputs), stride)
     if walks.size:
         noise = alias_table(counts**0.75)
-        plan = Plan(window, negative, np.uint64(seed), len(walks), start_rate, end_rate)
+        plan = Plan(window, negative, seed, len(walks), start_rate, end_rate)
         _run(lambda first, block: train_walks(block, first, model, noise, plan), walks, threads, progress)
+    if not np.isfinite(inputs).all():
+        raise SettingsError(f"the training diverged: start_rate = {start_rate} is too high for these walks; lower it")
     return np.ascontiguousarray(inputs.reshape(vertices, stride)[:, :dim])
 
 
@@ -123,21 +125,12 @@ def _count(walks: NDArray[Any], vertices: int) -> NDArray[np.int64]:
     return counts
 
 
-def _run(
-    work: Callable[[int, NDArray[np.int32]], None],
-    walks: NDArray[Any],
-    threads: int,
-    progress: Progress | None,
-) -> None:
+def _run(work: Callable[[int, NDArray[np.int32]], None], walks: NDArray[Any], threads: int, progress: Report) -> None:
     """Train block after block, each cut into one range of walks per thread."""
     done = 0
-    with ThreadPoolExecutor(threads) as pool:
-        for first, block in _blocks(walks, _CHUNK_TOKENS * threads):
-            # A copy of the block: the kernel is compiled once, for plain arrays, not for read-only maps as well.
-            parts = np.array_split(np.array(block, np.int32, order="C"), threads)
-            starts = first + np.cumsum([0, *map(len, parts[:-1])])
-            for _ in pool.map(work, starts.tolist(), parts):
-                pass
-            done += block.size
-            if progress is not None:
-                progress(done, walks.size)
+    for first, block in _blocks(walks, _CHUNK_TOKENS * threads):
+        # A copy of the block: the kernel is compiled once, for plain arrays, not for read-only maps as well.
+        part = np.array(block, np.int32, order="C")
+        run_tasks([partial(work, first + a, part[a:b]) for a, b in ranges(len(part), threads)], threads)
+        done += part.size
+        progress(done, walks.size)

@@ -74,7 +74,7 @@ def evaluate(
     True
     """
     ratios = tuple(train_ratios)
-    _check(ratios, splits, rule)
+    _check(ratios, splits, seed, rule, threads)
     vectors, truth = _labelled(embedding, graph)
     tasks = [
         partial(_one_split, vectors, truth, ratio, np.random.default_rng([seed, split]), rule)
@@ -89,11 +89,15 @@ def evaluate(
     ]
 
 
-def _check(ratios: tuple[float, ...], splits: int, rule: str) -> None:
+def _check(ratios: tuple[float, ...], splits: int, seed: int, rule: str, threads: int | None) -> None:
     if not ratios or not all(0 < ratio < 1 for ratio in ratios):
         raise SettingsError(f"train-ratio = {ratios}: each must lie between 0 and 1, e.g. 0.1,0.5,0.9.")
     if splits < 1:
         raise SettingsError(f"splits = {splits}: at least 1.")
+    if seed < 0:
+        raise SettingsError(f"seed = {seed}: at least 0.")
+    if threads is not None and threads < 1:
+        raise SettingsError(f"threads = {threads}: at least 1.")
     if rule not in RULES:
         raise SettingsError(f"rule = {rule!r}: choose from {', '.join(RULES)}.")
 

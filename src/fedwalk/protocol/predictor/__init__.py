@@ -48,11 +48,20 @@ class Predictor:
     extend: Callable[..., int]
 
 
+_ADDED: dict[str, Predictor] = {}
+
+
+def register(predictor: Predictor) -> Predictor:
+    """Make a predictor of your own known by its name; see docs/extending.md."""
+    _ADDED[predictor.name] = predictor
+    return predictor
+
+
 def predictors() -> dict[str, Predictor]:
-    """All predictors by name."""
+    """All predictors by name: the three built in, then those registered."""
     from fedwalk.protocol.predictor import degree, tree, triad
 
-    return {p.name: p for p in (tree.PREDICTOR, degree.PREDICTOR, triad.PREDICTOR)}
+    return {p.name: p for p in (tree.PREDICTOR, degree.PREDICTOR, triad.PREDICTOR)} | _ADDED
 
 
 def find_predictor(name: str) -> Predictor:

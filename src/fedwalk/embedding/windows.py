@@ -1,0 +1,156 @@
+"""What SkipGram trains on a walk: window sizes, negatives and rates, drawn for each centre.
+
+Every draw is a function of the seed, the walk's number and a counter: stream 0 makes the initial vectors, stream
+w + 1 belongs to walk w. Kernels only: `fedwalk.embedding.skipgram` cuts the walks into blocks and hands them here.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.kernels.jit import fast_kernel, kernel
+from fedwalk.kernels.random import TRAINING, below, draw, stream, uniform
+from fedwalk.kernels.skipgram import LANES, SLOTS, Floats, Longs, train_window
+
+
+class Model(NamedTuple):
+    """Input and output rows of all vertices, flat."""
+
+    inputs: Floats
+    outputs: Floats
+    stride: int
+
+
+class Noise(NamedTuple):
+    """The distribution of negatives as an alias table: v stays v with chance cut[v], else it becomes alias[v]."""
+
+    cut: Floats
+    alias: NDArray[np.int32]
+
+
+class Plan(NamedTuple):
+    """What holds for the whole training."""
+
+    window: int
+    negative: int
+    seed: int
+    walks: int
+    start_rate: float
+    end_rate: float
+
+
+@fast_kernel
+def _draw_walk(
+    walk: NDArray[np.int32],
+    number: int,
+    stride: int,
+    noise: Noise,
+    plan: Plan,
+    spans: Longs,
+    slots: Longs,
+    rates: Floats,
+) -> None:
+    """Window sizes, output rows and their rates for every centre of a walk.
+
+    A negative that was drawn before for the same centre, or is the centre, has rate 0.
+    """
+    cut, alias = noise
+    key = stream(plan.seed, TRAINING, number + 1)
+    rate = np.float32(plan.start_rate - (plan.start_rate - plan.end_rate) * (number / plan.walks))
+    width = _width(plan.negative)
+    for p in range(walk.shape[0]):
+        counter, at = p * (1 + plan.negative), p * width
+        spans[p] = 1 + below(draw(key, counter), plan.window)
+        for j in range(width):
+            slots[at + j], rates[at + j] = walk[p] * stride, np.float32(0)
+        rates[at] = rate
+        for j in range(1, 1 + plan.negative):
+            point = uniform(draw(key, counter + j)) * cut.shape[0]
+            vertex = int(point)
+            if point - vertex >= cut[vertex]:
+                vertex = alias[vertex]
+            repeated = False
+            for k in range(j):
+                repeated |= slots[at + k] == vertex * stride
+            slots[at + j], rates[at + j] = vertex * stride, np.float32(0) if repeated else rate
+
+
+@fast_kernel
+def _width(negative: int) -> int:
+    """Slots of a centre: itself and its negatives, filled up to whole groups."""
+    return (negative + SLOTS) // SLOTS * SLOTS
+
+
+@fast_kernel
+def _context(walk: NDArray[np.int32], centre: int, span: int, stride: int, rows: Longs) -> int:
+    """List the input rows of a window, and one more, so that rows can be taken by twos."""
+    count = 0
+    for p in range(centre - span, centre + span + 1):
+        if 0 <= p < walk.shape[0] and p != centre:
+            rows[count] = walk[p] * stride
+            count += 1
+    rows[count] = rows[0]
+    return count
+
+
+@fast_kernel
+def train_walks(walks: NDArray[np.int32], first: int, model: Model, noise: Noise, plan: Plan) -> None:
+    """Train on walks number `first` and up, in place."""
+    inputs, outputs, stride = model
+    length, width = walks.shape[1], _width(plan.negative)
+    spans = np.empty(length, np.int64)
+    slots = np.zeros(length * width + LANES, np.int64)
+    rates = np.zeros(slots.shape[0], np.float32)
+    rows = np.zeros(2 * plan.window + 1, np.int64)
+    negatives = np.full(LANES, np.float32(-0.5))
+    positive = negatives.copy()
+    positive[0] = 0.5
+    for w in range(walks.shape[0]):
+        walk = walks[w]
+        _draw_walk(walk, first + w, stride, noise, plan, spans, slots, rates)
+        for p in range(length):
+            count, at = _context(walk, p, spans[p], stride, rows), p * width
+            train_window(inputs, outputs, stride, rows, count, slots, rates, at, positive)
+            for j in range(at + SLOTS, at + width, SLOTS):
+                train_window(inputs, outputs, stride, rows, count, slots, rates, j, negatives)
+
+
+@kernel
+def alias_table(weights: NDArray[np.floating[Any]]) -> Noise:
+    """The alias table of a distribution (Vose 1991); a weight of zero is never drawn."""
+    n = weights.shape[0]
+    cut = (weights > 0).astype(np.float32)
+    alias = np.full(n, np.argmax(weights), np.int32)
+    scaled = weights * (n / weights.sum())
+    stack = np.empty(n, np.int64)
+    small, large = 0, n
+    for v in range(n):
+        if scaled[v] < 1:
+            stack[small] = v
+            small += 1
+        else:
+            large -= 1
+            stack[large] = v
+    while small > 0 and large < n:
+        small -= 1
+        v, u = stack[small], stack[large]
+        cut[v], alias[v] = scaled[v], u
+        scaled[u] -= 1 - scaled[v]
+        if scaled[u] < 1:
+            large += 1
+            stack[small] = u
+            small += 1
+    return Noise(cut, alias)
+
+
+@kernel
+def initial_vectors(counts: Longs, dim: int, stride: int, seed: int) -> Floats:
+    """Uniform in ±1/dim, as gensim does, for vertices that occur; zero for the others."""
+    vectors = np.zeros(counts.shape[0] * stride, np.float32)
+    key = stream(seed, TRAINING, 0)
+    for v in range(counts.shape[0]):
+        if counts[v] > 0:
+            for d in range(dim):
+                vectors[v * stride + d] = (2 * uniform(draw(key, v * dim + d)) - 1) / dim
+    return vectors

@@ -1,0 +1,1 @@
+"""Experiments that put the paper's claims beside measurements."""

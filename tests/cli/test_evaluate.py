@@ -1,0 +1,129 @@
+"""`fedwalk evaluate`: a run folder, a graph and labels in, F1 out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import SETTINGS, Command
+from fedwalk import Embedding, FedWalk, evaluate
+from fedwalk.cli.evaluate import parse_ratios
+from fedwalk.errors import SettingsError
+from fedwalk.graph import Graph
+from fedwalk.job import embed_to_folder
+from fedwalk.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def run(network: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("evaluate") / "run"
+    embed_to_folder(network, Settings(**SETTINGS), path)
+    return path
+
+
+def test_json_holds_the_scores_of_the_library(
+    fedwalk: Command, run: Path, network: Graph, network_file: Path, labels_file: Path
+) -> None:
+    flags = ("--train-ratio", "0.3,0.6", "--splits", 4, "--seed", 2, "--rule", "threshold", "--threads", 1)
+    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", labels_file, *flags, "--json")
+    assert outcome.code == 0
+    record = json.loads(outcome.out)
+    assert (record["rule"], record["splits"], record["seed"]) == ("threshold", 4, 2)
+    embedding = FedWalk(**SETTINGS).fit(network)
+    expected = evaluate(embedding, network, train_ratios=(0.3, 0.6), splits=4, seed=2, rule="threshold")
+    for given, score in zip(record["scores"], expected, strict=True):
+        assert given["train_ratio"] == score.train_ratio
+        for name in ("micro_f1", "micro_f1_std", "macro_f1", "macro_f1_std"):
+            assert given[name] == pytest.approx(getattr(score, name), abs=1e-12)
+
+
+def test_a_table_has_a_row_per_ratio(fedwalk: Command, run: Path, network_file: Path, labels_file: Path) -> None:
+    flags = ("--train-ratio", "0.5,0.9", "--splits", 2)
+    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", labels_file, *flags)
+    rows = [line.split() for line in outcome.out.splitlines() if "±" in line]
+    assert [row[0] for row in rows[:2]] == ["0.5", "0.9"]
+    assert "known-count" in outcome.out
+
+
+def test_an_embedding_file_will_do(fedwalk: Command, run: Path, network_file: Path, labels_file: Path) -> None:
+    flags = ("--graph", network_file, "--labels", labels_file, "--train-ratio", "0.5", "--splits", 2, "--json")
+    from_file, from_folder = (fedwalk("evaluate", path, *flags) for path in (run / "embedding.npz", run))
+    assert json.loads(from_file.out) == json.loads(from_folder.out)
+
+
+def test_unknown_vertices_in_the_labels_are_skipped_with_a_note(
+    fedwalk: Command, run: Path, network_file: Path, labels_file: Path, tmp_path: Path
+) -> None:
+    more = tmp_path / "labels.txt"
+    more.write_text(labels_file.read_text() + "stranger community-0\n")
+    flags = ("--train-ratio", "0.5", "--splits", 1, "--json")
+    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", more, *flags)
+    assert outcome.code == 0
+    assert "fedwalk: note:" in outcome.err
+    assert "'stranger'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "part"),
+    [
+        (("--train-ratio", "0"), "train-ratio"),
+        (("--train-ratio", "0.5,1"), "train-ratio"),
+        (("--train-ratio", "nan"), "train-ratio"),
+        (("--train-ratio", "half"), "expected numbers between commas"),
+        (("--train-ratio", ""), "expected numbers between commas"),
+        (("--splits", 0), "splits = 0"),
+        (("--seed", -1), "seed = -1"),
+        (("--threads", 0), "threads = 0"),
+        (("--labels", "no.txt"), "no.txt"),
+    ],
+)
+def test_bad_input_is_one_line(
+    flags: tuple[object, ...], part: str, fedwalk: Command, run: Path, network_file: Path, labels_file: Path
+) -> None:
+    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", labels_file, *flags)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.splitlines()[-1].startswith("fedwalk: error: ")
+    assert part in outcome.err
+
+
+def test_missing_labels_runs_and_graphs_are_named(
+    fedwalk: Command, run: Path, network_file: Path, labels_file: Path, tmp_path: Path
+) -> None:
+    assert "the graph has no labels" in fedwalk("evaluate", run, "--graph", network_file).err
+    assert "embedding.npz: no such file" in fedwalk("evaluate", tmp_path, "--graph", network_file).err
+    assert "no such file" in fedwalk("evaluate", run, "--graph", "no.edges").err
+    nobody = tmp_path / "labels.txt"
+    nobody.write_text("x red\ny blue\n")
+    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", nobody)
+    assert outcome.code == 2
+    assert "none of its vertices is in the graph" in outcome.err
+
+
+def test_an_embedding_of_another_graph_is_noticed(
+    fedwalk: Command, network_file: Path, labels_file: Path, tmp_path: Path
+) -> None:
+    Embedding(["a", "b"], [[0.0, 1.0], [1.0, 0.0]]).save(tmp_path / "other.npz")
+    outcome = fedwalk("evaluate", tmp_path / "other.npz", "--graph", network_file, "--labels", labels_file)
+    assert outcome.code == 2
+    assert "60 of the graph's 60 vertices are not in the embedding" in outcome.err
+
+
+def test_ratios_are_numbers_between_commas() -> None:
+    assert parse_ratios("0.1, 0.25,.5") == [0.1, 0.25, 0.5]
+    with pytest.raises(SettingsError):
+        parse_ratios("0.1;0.2")
+
+
+def test_a_reader_who_leaves_early_is_no_reason_for_a_traceback(
+    run: Path, network_file: Path, labels_file: Path
+) -> None:
+    arguments = ["evaluate", str(run), "--graph", str(network_file), "--labels", str(labels_file), "--splits", "1"]
+    code = "import sys; from fedwalk.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, *arguments, "--train-ratio", "0.5", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()

@@ -1,0 +1,67 @@
+"""A disk that fills up in mid-run: a clear word, nothing half-written, and the run goes on once there is room."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL, Command
+from fedwalk.embedding import Embedding
+from fedwalk.run_folder import STAGE_FILES
+
+LIMITED = """
+import resource, signal, sys
+from fedwalk.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[1:]))
+"""
+"""Every file ends at 20 kB, for the system's own limit and in the middle of a write."""
+
+RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json")
+
+
+def vectors(run: Path) -> bytes:
+    return Embedding.load(run / "embedding.npz").vectors.tobytes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+@pytest.mark.parametrize("name", [*(f"stages/{name}" for name in STAGE_FILES), *RESULTS])
+def test_a_full_disk_stops_the_run_whichever_file_it_hits(
+    name: str, fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    (run / "stages").mkdir(parents=True)
+    (run / f"{name}.partial").symlink_to("/dev/full")
+    arguments = ("embed", network_file, "-o", run, *SMALL, "--keep-walks", "--resume")
+    outcome = fedwalk(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith(f"fedwalk: error: {run / name}: can't be written: No space left on device.")
+    assert "--resume" in last
+    assert not (run / name).exists()
+    assert not (run / f"{name}.partial").is_symlink()
+    assert fedwalk(*arguments).code == 0
+    assert sorted(path.name for path in run.iterdir()) == sorted(RESULTS)
+    fedwalk("embed", network_file, "-o", tmp_path / "whole", *SMALL)
+    assert vectors(run) == vectors(tmp_path / "whole")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the system's limit on file sizes")
+def test_a_write_that_fails_halfway_keeps_the_stages_before_it(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    arguments = ["embed", str(network_file), "-o", str(tmp_path / "run"), *SMALL, "--dim", "128"]
+    outcome = subprocess.run([sys.executable, "-c", LIMITED, *arguments], capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    last = outcome.stderr.splitlines()[-1]
+    assert last.startswith(
+        f"fedwalk: error: {tmp_path / 'run' / 'stages' / 'skipgram.npy'}: can't be written: File too"
+    )
+    kept = {path.name for path in (tmp_path / "run" / "stages").iterdir()}
+    assert kept == set(STAGE_FILES) - {"skipgram.npy"}
+    assert fedwalk(*arguments, "--resume").code == 0
+    arguments[3] = str(tmp_path / "whole")
+    assert fedwalk(*arguments).code == 0
+    assert vectors(tmp_path / "run") == vectors(tmp_path / "whole")

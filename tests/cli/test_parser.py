@@ -1,0 +1,87 @@
+"""The parser: a flag for every setting, help that prints anywhere, usage errors that exit with 2."""
+
+import argparse
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import Command
+from fedwalk import __version__
+from fedwalk.cli import build_parser
+from fedwalk.cli.embed import chosen_settings
+from fedwalk.settings import Settings
+
+FLAGS = {
+    "protocol": "deepwalk",
+    "epsilon": "0.5",
+    "bins": "3",
+    "walk_length": "11",
+    "walks": "7",
+    "predict": "0.75",
+    "predictor": "triad",
+    "burst": "4",
+    "tree": "average",
+    "encoder": "identity",
+    "dim": "9",
+    "window": "6",
+    "negative": "8",
+    "seed": "13",
+    "threads": "2",
+    "runtime": "local",
+}
+
+
+def parse(*arguments: str) -> argparse.Namespace:
+    return build_parser().parse_args(arguments)
+
+
+def test_every_setting_has_a_flag_that_reaches_it() -> None:
+    assert set(FLAGS) == set(Settings.__slots__)
+    for name, text in FLAGS.items():
+        settings, inputs = chosen_settings(parse("embed", "g", "-o", "run", f"--{name.replace('_', '-')}", text))
+        assert str(getattr(settings, name)) == text
+        assert settings.updated({name: getattr(Settings(), name)}) == Settings()
+        assert inputs == {"graph": "g", "format": None}
+
+
+def test_without_flags_the_settings_are_the_defaults() -> None:
+    assert chosen_settings(parse("embed", "g", "-o", "run"))[0] == Settings()
+
+
+def test_the_version_is_printed(fedwalk: Command) -> None:
+    assert fedwalk("--version").out == f"fedwalk {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["embed", "evaluate", "demo"])
+def test_help_names_every_flag_and_prints_where_only_ascii_does(command: str, fedwalk: Command) -> None:
+    told = fedwalk(command, "--help")
+    assert told.code == 0
+    ask = [sys.executable, "-c", f"from fedwalk.cli import main; main(['{command}', '--help'])"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    plain = subprocess.run(ask, env=env, capture_output=True, text=True, check=False)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    assert "--json" in plain.stdout
+    assert "--json" in told.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["embed"],
+        ["embed", "g"],
+        ["embed", "g", "-o", "run", "--walks", "many"],
+        ["embed", "g", "-o", "run", "--predictor", "oracle"],
+        ["embed", "g", "-o", "run", "--format", "xml"],
+        ["embed", "g", "-o", "run", "--resume", "--force"],
+        ["evaluate", "run"],
+        ["evaluate", "run", "--graph", "g", "--format", "xml"],
+        ["walk"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str], fedwalk: Command) -> None:
+    outcome = fedwalk(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "error: " in outcome.err.splitlines()[-1]

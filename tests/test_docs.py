@@ -1,0 +1,41 @@
+"""What the documents say runs: their Python runs, their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def python_blocks(document: Path) -> str:
+    return "\n".join(re.findall(r"^```python\n(.*?)^```$", document.read_text(encoding="utf-8"), re.M | re.S))
+
+
+def test_the_predictor_of_the_extending_guide_passes_its_own_tests(tmp_path: Path) -> None:
+    # Kernels are compiled from a file, as a reader's would be.
+    module = tmp_path / "favourite.py"
+    module.write_text(python_blocks(ROOT / "docs" / "extending.md"), encoding="utf-8")
+    exec(compile(module.read_text(encoding="utf-8"), str(module), "exec"), {"__name__": "favourite"})
+
+
+def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("graph.edges").write_text("alice bob\nbob carol\ncarol alice\ncarol dave\n", encoding="utf-8")
+    exec(python_blocks(ROOT / "README.md"), {"__name__": "readme"})
+    assert Path("vectors.txt").read_text(encoding="utf-8").startswith("4 128\n")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+        assert target.startswith("http") or (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_modules_named_in_the_documents_exist(document: Path) -> None:
+    package = ROOT / "src" / "fedwalk"
+    text = document.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text):
+        assert (package / path).exists() or (ROOT / path).exists(), path

@@ -1,0 +1,89 @@
+"""Who may import whom: the rules of the house, read from the source."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fedwalk
+
+PACKAGE = Path(fedwalk.__file__).parent
+MODULES = {
+    ".".join(("fedwalk", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
+def imports(module: str) -> Iterator[str]:
+    """Every module that a module imports, anywhere in it, by full name."""
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: a relative import"
+            assert node.module is not None
+            yield node.module
+            yield from (name for alias in node.names if (name := f"{node.module}.{alias.name}") in MODULES)
+
+
+def within(name: str, *packages: str) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def ours(module: str) -> list[str]:
+    return [name for name in imports(module) if within(name, "fedwalk")]
+
+
+def rooms(*packages: str) -> list[str]:
+    return [module for module in MODULES if within(module, *packages)]
+
+
+def test_the_modules_are_found() -> None:
+    assert {"fedwalk", "fedwalk.protocol.server", "fedwalk.cli.embed"} <= MODULES.keys()
+    assert "fedwalk.protocol.degree" in set(imports("fedwalk.protocol.server"))
+    assert "fedwalk.protocol.predictor.tree" in set(imports("fedwalk.protocol.predictor"))
+
+
+@pytest.mark.parametrize("module", rooms("fedwalk.protocol"))
+def test_the_protocol_knows_numbers_kernels_and_itself(module: str) -> None:
+    for name in imports(module):
+        allowed = within(name, "numpy", "fedwalk.protocol", "fedwalk.kernels", "fedwalk.errors")
+        scipy = module == "fedwalk.protocol.clustering" and within(name, "scipy")
+        assert allowed or scipy or name.split(".")[0] in sys.stdlib_module_names, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("module", rooms("fedwalk.protocol"))
+def test_the_protocol_touches_no_file_socket_or_clock(module: str) -> None:
+    outside = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "subprocess", "time", "datetime", "random", "sys"}
+    assert outside.isdisjoint(name.split(".")[0] for name in imports(module))
+
+
+@pytest.mark.parametrize("module", rooms("fedwalk.kernels"))
+def test_kernels_know_nothing_of_the_rest(module: str) -> None:
+    assert all(within(name, "fedwalk.kernels", "fedwalk.errors") for name in ours(module))
+
+
+@pytest.mark.parametrize("module", rooms("fedwalk.graph"))
+def test_graphs_know_nothing_of_the_protocol(module: str) -> None:
+    assert all(within(name, "fedwalk.graph", "fedwalk.errors", "fedwalk.kernels") for name in ours(module))
+
+
+@pytest.mark.parametrize("module", rooms("fedwalk.embedding", "fedwalk.settings", "fedwalk.errors"))
+def test_values_know_nothing_of_who_runs_them(module: str) -> None:
+    assert not any(within(name, "fedwalk.runtime", "fedwalk.pipeline", "fedwalk.model") for name in ours(module))
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if not within(module, "fedwalk.cli")])
+def test_nobody_imports_the_command_line(module: str) -> None:
+    if module != "fedwalk.__main__":
+        assert not any(within(name, "fedwalk.cli", "rich") for name in imports(module))
+
+
+def test_the_server_holds_no_neighbour_list() -> None:
+    assert not any(within(name, "fedwalk.graph", "fedwalk.protocol.device") for name in ours("fedwalk.protocol.server"))
+
+
+def test_a_device_knows_neither_server_nor_graph() -> None:
+    assert not any(within(name, "fedwalk.graph", "fedwalk.protocol.server") for name in ours("fedwalk.protocol.device"))

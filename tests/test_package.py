@@ -1,0 +1,70 @@
+"""The package's face: its public names, and the lists that must agree with the registries."""
+
+import subprocess
+import sys
+from importlib.metadata import entry_points, version
+
+import pytest
+
+import fedwalk
+from fedwalk.cli import main
+from fedwalk.cli.embed import FORMATS
+from fedwalk.evaluation import RULES
+from fedwalk.graph import load
+from fedwalk.pipeline import PROTOCOLS, STAGES
+from fedwalk.protocol.clustering import BUILDERS
+from fedwalk.protocol.encoder import ENCODERS
+from fedwalk.protocol.predictor import predictors
+from fedwalk.runtime import runtimes
+from fedwalk.settings import CHOICES
+
+
+@pytest.mark.parametrize("name", fedwalk.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    value = getattr(fedwalk, name)
+    assert name in dir(fedwalk)
+    assert isinstance(value, str) or len(value.__doc__ or "") > 20
+
+
+def test_public_methods_are_documented() -> None:
+    for owner in (fedwalk.FedWalk, fedwalk.DeepWalk, fedwalk.Embedding, fedwalk.Graph, fedwalk.Settings):
+        for name, member in vars(owner).items():
+            if not name.startswith("_") and (callable(member) or isinstance(member, property | classmethod)):
+                assert member.__doc__, f"{owner.__name__}.{name}"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'FedRun'"):
+        _ = fedwalk.FedRun
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert fedwalk.__version__ == version("fedwalk")
+
+
+def test_the_command_is_installed() -> None:
+    (script,) = entry_points(group="console_scripts", name="fedwalk")
+    assert script.load() is main
+
+
+def test_the_choices_are_those_of_the_registries() -> None:
+    assert set(CHOICES["protocol"]) == set(PROTOCOLS) == set(STAGES)
+    assert set(CHOICES["tree"]) == set(BUILDERS)
+    assert set(CHOICES["encoder"]) == set(ENCODERS)
+    assert set(CHOICES["runtime"]) == set(runtimes())
+    # A program may have registered more; the built-in ones come first.
+    assert tuple(predictors())[: len(CHOICES["predictor"])] == CHOICES["predictor"]
+
+
+def test_the_command_line_knows_the_formats_and_rules() -> None:
+    assert tuple(load.FORMATS) == FORMATS
+    assert RULES == ("known-count", "threshold")
+
+
+@pytest.mark.parametrize(
+    "code", ["import fedwalk", "from fedwalk.cli import build_parser; build_parser().format_help()"]
+)
+def test_importing_and_asking_for_help_load_nothing_heavy(code: str) -> None:
+    heavy = "{'numpy', 'numba', 'scipy', 'sklearn', 'rich'} & {name.split('.')[0] for name in sys.modules}"
+    ask = f"import sys; {code}; print(sorted({heavy}))"
+    assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout.strip() == b"[]"

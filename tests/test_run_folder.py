@@ -1,0 +1,228 @@
+"""The run folder: whole files or none, the run's own files and no others, a clear word about damage."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pytest
+
+from conftest import SETTINGS
+from fedwalk.errors import RunFolderError
+from fedwalk.graph import Graph
+from fedwalk.model import FedWalk
+from fedwalk.protocol.messages import Sequence
+from fedwalk.protocol.transcript import Transcript
+from fedwalk.run_folder import (
+    PROGRESS,
+    RESULTS,
+    STAGE_FILES,
+    RunFolder,
+    check_free,
+    clear,
+    open_run_folder,
+    write_arrays,
+    write_atomically,
+    write_text,
+)
+from fedwalk.settings import Settings
+from fedwalk.stages import Account
+
+STORED = ("bins", "vectors", "tree", "encoder", "walks", "skipgram")
+
+
+@pytest.fixture(scope="module")
+def stage_values(network: Graph) -> dict[str, Any]:
+    model = FedWalk(**SETTINGS)
+    model.fit(network)
+    return model.run_.stages.values
+
+
+@pytest.fixture
+def filled(tmp_path: Path, stage_values: dict[str, Any]) -> RunFolder:
+    """A folder with every stage saved, as if the run had been broken off at its very end."""
+    folder = RunFolder(tmp_path / "run", "fingerprint")
+    folder.begin(Settings())
+    transcript = Transcript()
+    transcript.record(Sequence(walk=0, entries=(3, 1)))
+    for stage in STORED:
+        folder.save(stage, stage_values[stage], Account(1.5, transcript))
+    return folder
+
+
+def flat(value: Any) -> bytes:
+    """The bytes that make a stage's value what it is."""
+    names = ("linkage", "sequences", "hops", "starts", "outputs", "cumulative")
+    parts = [getattr(value, name) for name in names if hasattr(value, name)] or [value]
+    return b"|".join(np.asarray(part).tobytes() for part in parts)
+
+
+def test_every_stage_is_read_back_as_it_was(filled: RunFolder, stage_values: dict[str, Any]) -> None:
+    for stage in STORED:
+        loaded = filled.load(stage)
+        assert filled.has(stage)
+        assert type(loaded) is type(stage_values[stage]) or isinstance(loaded, np.ndarray)
+        assert flat(loaded) == flat(stage_values[stage])
+    assert filled.load("walks").hops == stage_values["walks"].hops
+
+
+def test_accounts_are_read_back_as_they_were(filled: RunFolder) -> None:
+    accounts = filled.finished()
+    assert tuple(accounts) == STORED
+    assert accounts["tree"].seconds == 1.5
+    assert accounts["tree"].transcript.traffic["sequences"].count == 1
+
+
+def test_the_list_of_stage_files_is_the_list_of_what_is_written(filled: RunFolder) -> None:
+    assert sorted(path.name for path in (filled.path / PROGRESS).iterdir()) == sorted(STAGE_FILES)
+
+
+def test_a_stage_is_there_only_once_the_manifest_lists_it(filled: RunFolder) -> None:
+    manifest = filled.path / PROGRESS / "manifest.json"
+    content = json.loads(manifest.read_text())
+    del content["stages"]["walks"]
+    manifest.write_text(json.dumps(content))
+    assert not filled.has("walks")
+    (filled.path / PROGRESS / "tree.npz").unlink()
+    assert not filled.has("tree")
+
+
+@pytest.mark.parametrize("name", [name for name in STAGE_FILES if name != "manifest.json"])
+@pytest.mark.parametrize("left", [0, 40, -1])
+def test_a_damaged_stage_is_named(filled: RunFolder, name: str, left: int) -> None:
+    path = filled.path / PROGRESS / name
+    path.write_bytes(path.read_bytes()[:left])
+    stage = "walks" if name == "hops.npy" else name.split(".")[0]
+    with pytest.raises(RunFolderError, match=rf"stage {stage} can't be read back .* --force"):
+        flat(filled.load(stage))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"fedwalk": "1", "graph": ""}', "\x00"])
+def test_a_damaged_manifest_is_named(filled: RunFolder, content: str) -> None:
+    (filled.path / PROGRESS / "manifest.json").write_text(content)
+    with pytest.raises(RunFolderError, match=r"manifest.json: .* Start again with --force"):
+        filled.finished()
+    with pytest.raises(RunFolderError, match=r"manifest.json: .* Start again with --force"):
+        filled.check_resumable(Settings())
+
+
+def test_resuming_needs_the_same_graph_settings_and_version(filled: RunFolder) -> None:
+    filled.check_resumable(Settings())
+    filled.check_resumable(Settings(threads=3))
+    with pytest.raises(RunFolderError, match="the run began with another graph"):
+        RunFolder(filled.path, "another").check_resumable(Settings())
+    with pytest.raises(RunFolderError, match="the run began with seed = 0, now it is 1"):
+        filled.check_resumable(Settings(seed=1))
+    manifest = filled.path / PROGRESS / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"fedwalk": "', '"fedwalk": "0.0.0+older.'))
+    with pytest.raises(RunFolderError, match=r"the run began with fedwalk 0.0.0"):
+        filled.check_resumable(Settings())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_write_that_breaks_off_leaves_the_old_file_and_no_other(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def write(file: BinaryIO) -> None:
+        file.write(b"new and half")
+        raise error
+
+    with pytest.raises(error):
+        write_atomically(path, write)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"file": b"old"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("array.npy", lambda path: write_arrays(path, np.zeros(100_000))),
+        ("arrays.npz", lambda path: write_arrays(path, {"a": np.zeros(100_000)})),
+        ("text.json", lambda path: write_text(path, "text")),
+    ],
+)
+def test_a_full_disk_is_called_that(name: str, write: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"old")
+    (tmp_path / f"{name}.partial").symlink_to("/dev/full")
+    with pytest.raises(RunFolderError, match=rf"{name}: can't be written: No space left .*disk is full.*--resume"):
+        write(path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {name: b"old"}
+
+
+def test_arrays_and_text_are_written_as_they_are(tmp_path: Path) -> None:
+    table = np.arange(6, dtype=np.int32).reshape(2, 3)
+    write_arrays(tmp_path / "a.npy", table)
+    write_arrays(tmp_path / "b.npz", {"x": table, "names": np.array(["ä", "b"])})
+    write_text(tmp_path / "c.txt", "ε\n")
+    assert np.array_equal(np.load(tmp_path / "a.npy"), table)
+    with np.load(tmp_path / "b.npz") as arrays:
+        assert arrays["names"].tolist() == ["ä", "b"]
+    assert (tmp_path / "c.txt").read_bytes() == "ε\n".encode()
+
+
+def test_results_may_be_read_by_whoever_may_read_new_files(tmp_path: Path) -> None:
+    umask = os.umask(0o022)
+    try:
+        write_arrays(tmp_path / "a.npy", np.zeros(2))
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "a.npy").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("name", [*RESULTS, PROGRESS])
+def test_a_folder_with_a_file_of_a_run_is_not_free(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(RunFolderError, match=rf"already holds a run \({name}\).*--resume.*--force"):
+        open_run_folder(tmp_path, force=False, resume=False)
+    assert (tmp_path / name).read_text() == "mine"
+    check_free(tmp_path, force=True, resume=False)
+
+
+def test_a_folder_with_other_files_is_free(tmp_path: Path) -> None:
+    (tmp_path / "graph.edges").write_text("1 2\n")
+    assert open_run_folder(tmp_path, force=False, resume=False) is False
+    assert open_run_folder(tmp_path, force=False, resume=True) is False
+
+
+@pytest.mark.parametrize("name", ["embedding.npz", "tree.npz", "walks.npy"])
+def test_resuming_never_overwrites_results_of_unknown_origin(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(RunFolderError, match=f"holds {name}, but neither a finished run nor one to go on with"):
+        open_run_folder(tmp_path, force=False, resume=True)
+
+
+def test_clearing_takes_a_runs_own_files_and_no_others(filled: RunFolder) -> None:
+    strangers = ["notes.txt", "graph.edges", "stages/notes.txt", "stages/sub/walks.npy", "run.json.bak"]
+    (filled.path / PROGRESS / "sub").mkdir()
+    for name in strangers:
+        (filled.path / name).write_text("mine")
+    for name in (*RESULTS, "embedding.npz.partial", "stages/walks.npy.partial"):
+        (filled.path / name).write_text("the run's")
+    clear(filled.path)
+    assert sorted(str(p.relative_to(filled.path)) for p in filled.path.rglob("*") if p.is_file()) == sorted(strangers)
+
+
+def test_clearing_leaves_no_empty_folder_of_stages(filled: RunFolder) -> None:
+    clear(filled.path)
+    assert list(filled.path.iterdir()) == []
+    clear(filled.path)
+
+
+def test_a_folder_in_the_place_of_a_file_is_never_removed(tmp_path: Path) -> None:
+    (tmp_path / "walks.npy").mkdir()
+    with pytest.raises(RunFolderError, match=r"walks.npy: can't be removed"):
+        clear(tmp_path)
+    assert (tmp_path / "walks.npy").is_dir()
+
+
+def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(RunFolderError, match=r"is a file. Name a folder"):
+        open_run_folder(tmp_path / "run", force=True, resume=False)
+    with pytest.raises(RunFolderError, match="can't be made"):
+        open_run_folder(tmp_path / "run" / "inner", force=False, resume=False)
+    assert (tmp_path / "run").read_text() == "mine"

@@ -1,0 +1,187 @@
+"""Settings: valid ones survive TOML, whatever else is refused with one kind of error."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedwalk.errors import SettingsError
+from fedwalk.settings import AT_LEAST, CHOICES, LEAST_EPSILON, MOST, Settings, available_cores, read_toml
+
+PAPER = {
+    "epsilon": 2.0,
+    "walk_length": 40,
+    "walks": 80,
+    "predict": 0.2,
+    "predictor": "tree",
+    "burst": 2,
+    "dim": 128,
+    "window": 10,
+    "negative": 5,
+}
+
+
+def valid_settings() -> st.SearchStrategy[Settings]:
+    choices: dict[str, st.SearchStrategy[Any]] = {name: st.sampled_from(options) for name, options in CHOICES.items()}
+    whole = {name: st.integers(least, MOST) for name, least in AT_LEAST.items()}
+    numbers: dict[str, st.SearchStrategy[Any]] = {
+        "epsilon": st.floats(LEAST_EPSILON, 1e300) | st.integers(1, 100),
+        "predict": st.floats(0, 1),
+        "walk_length": st.integers(3, MOST),
+        "runtime": st.just("local"),
+        "seed": st.integers(0, 2**63 - 1),
+        "bins": st.none() | whole["bins"],
+        "threads": st.none() | whole["threads"],
+    }
+    return st.builds(Settings, **{**choices, **whole, **numbers})
+
+
+def junk() -> st.SearchStrategy[Any]:
+    atoms = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates() | st.just(10**400)
+    return st.recursive(atoms, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=4)
+
+
+def attempt(values: dict[str, Any]) -> tuple[Settings | None, str]:
+    """Settings, or what is said against them; any other error is the test's."""
+    try:
+        return Settings.from_mapping(values), ""
+    except SettingsError as error:
+        return None, str(error)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("toml") / "settings.toml"
+
+
+def test_defaults_are_those_of_the_paper() -> None:
+    assert {name: getattr(Settings(), name) for name in PAPER} == PAPER
+
+
+@given(settings=valid_settings())
+def test_valid_settings_survive_toml(settings: Settings, scratch: Path) -> None:
+    scratch.write_text(settings.to_toml(graph='odd "name"\\ #1.edges', format=None), encoding="utf-8")
+    assert Settings.load(scratch) == settings
+    assert read_toml(scratch)["input"] == {"graph": 'odd "name"\\ #1.edges'}
+
+
+@given(name=st.sampled_from(Settings.__slots__), value=junk())
+def test_any_value_is_taken_or_refused_with_a_settings_error(name: str, value: Any) -> None:
+    settings, message = attempt({name: value})
+    if settings is None:
+        assert name.replace("_", "-") in message.replace("_", "-")
+    else:
+        assert getattr(settings, name) == value
+
+
+@given(values=st.dictionaries(st.text(max_size=12), junk(), min_size=1, max_size=3))
+def test_any_mapping_is_taken_or_refused_with_a_settings_error(values: dict[str, Any]) -> None:
+    settings, message = attempt(values)
+    assert (settings is None) == bool(message)
+
+
+@pytest.mark.parametrize("name", AT_LEAST)
+def test_whole_numbers_stop_at_their_least(name: str) -> None:
+    least = AT_LEAST[name]
+    with pytest.raises(SettingsError, match=f"{name.replace('_', '-')} = {least - 1}: must be a whole number"):
+        Settings().updated({name: least - 1})
+    if name != "walk_length":
+        assert getattr(Settings().updated({name: least}), name) == least
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, -0.0, math.inf, -math.inf, math.nan, 1e-40])
+def test_epsilon_must_be_above_zero_and_finite(epsilon: float) -> None:
+    with pytest.raises(SettingsError, match=r"epsilon = .*: must be a finite number above 0"):
+        Settings(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("predict", [-0.1, 1.1, math.nan, math.inf])
+def test_predict_must_be_a_probability(predict: float) -> None:
+    with pytest.raises(SettingsError, match=r"predict = .*: a probability, so from 0 to 1"):
+        Settings(predict=predict)
+
+
+@pytest.mark.parametrize("name", ["epsilon", "predict", "walks"])
+@pytest.mark.parametrize("value", ["1", True, [1], {}])
+def test_a_number_of_another_type_is_shown_as_it_was_written(name: str, value: Any) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings().updated({name: value})
+    assert f"{name} = {value!r}: must be a " in str(caught.value)
+
+
+def test_numpy_numbers_become_plain_ones_that_toml_can_hold() -> None:
+    settings = Settings(epsilon=float(np.float64(1.5))).updated({"dim": np.int64(4), "predict": np.float32(0.5)})
+    assert (type(settings.dim), type(settings.predict)) == (int, float)
+    assert "dim = 4\n" in settings.to_toml()
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_short_walks_need_a_silent_predictor(length: int) -> None:
+    with pytest.raises(SettingsError, match=f"walk-length = {length} with predict = 0.2: .*at least 3"):
+        Settings(walk_length=length)
+    assert Settings(walk_length=length, predict=0).walk_length == length
+
+
+def test_deepwalk_needs_two_entries_and_no_devices() -> None:
+    assert Settings(protocol="deepwalk", walk_length=2).walk_length == 2
+    with pytest.raises(SettingsError, match="walk-length = 1"):
+        Settings(protocol="deepwalk", walk_length=1)
+    with pytest.raises(SettingsError, match="runtime = stepwise with protocol = deepwalk"):
+        Settings(protocol="deepwalk", runtime="stepwise")
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_an_unknown_choice_is_told_the_known_ones(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} = 'best': choose from {CHOICES[name][0]}, {CHOICES[name][1]}"):
+        Settings().updated({name: "best"})
+
+
+def test_an_unknown_name_is_told_its_nearest_and_its_origin() -> None:
+    with pytest.raises(SettingsError, match=r"my.toml: there is no setting 'epsilom'. Did you mean epsilon?"):
+        Settings.from_mapping({"epsilom": 1}, "my.toml")
+    with pytest.raises(SettingsError, match=r"no setting 'xyzzy'. Known are bins, burst"):
+        Settings.from_mapping({"xyzzy": 1})
+
+
+def test_names_may_be_written_with_hyphens() -> None:
+    assert Settings.from_mapping({"walk-length": 7}).walk_length == 7
+
+
+def test_resolving_decides_bins_and_threads_and_nothing_else() -> None:
+    resolved = Settings(seed=3).resolve(2000)
+    assert (resolved.bins, resolved.threads) == (7, available_cores())
+    assert resolved.updated({"bins": None, "threads": None}) == Settings(seed=3)
+    assert resolved.resolve(10) == resolved
+
+
+def test_more_bins_than_vertices_are_refused() -> None:
+    assert Settings(bins=5).resolve(5).bins == 5
+    with pytest.raises(SettingsError, match="bins = 6"):
+        Settings(bins=6).resolve(5)
+    assert Settings(bins=6, protocol="deepwalk").resolve(5).bins == 6
+
+
+def test_toml_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"no.toml: can't be read: No such file"):
+        Settings.load(tmp_path / "no.toml")
+    with pytest.raises(SettingsError, match="can't be read: Is a directory"):
+        Settings.load(tmp_path)
+    broken = tmp_path / "broken.toml"
+    broken.write_text("walks = 3\nepsilon =\n")
+    with pytest.raises(SettingsError, match=r"broken.toml: is not valid TOML: .*line 2"):
+        Settings.load(broken)
+    broken.write_bytes(b"walks = \xff")
+    with pytest.raises(SettingsError, match=r"broken.toml: is not valid TOML"):
+        Settings.load(broken)
+
+
+def test_a_table_where_a_number_belongs_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(tomli_w.dumps({"walks": {"per_vertex": 3}}))
+    with pytest.raises(SettingsError, match=r"walks = {'per_vertex': 3}: must be a whole number"):
+        Settings.load(path)
