@@ -113,23 +113,9 @@ def run_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("walks", f"{walks['count']:,} of {walks['length']} entries"),
     ]
     if record["protocol"] == "paper":
-        facts.append(
-            (
-                "hops per walk",
-                f"{walks['hops_per_walk']:.3f} (expected {walks['expected_hops_per_walk']:.3f})",
-            )
-        )
-        facts.append(
-            (
-                "nominal epsilon",
-                f"{record['nominal_epsilon']:g}: a noise scale. Privacy proved: unbounded loss",
-            )
-        )
+        hops = f"{walks['hops_per_walk']:.3f} (expected {walks['expected_hops_per_walk']:.3f})"
+        epsilon = f"{record['nominal_epsilon']:g}, a noise scale and no guarantee: the privacy loss is unbounded"
+        facts += [("hops per walk", hops), ("nominal epsilon", epsilon)]
     memory = record["peak_rss_bytes"]
-    facts.append(
-        (
-            "time",
-            f"{record['seconds']['total']:.1f} s" + (f", {bytes_text(memory)} at most" if memory else ""),
-        )
-    )
-    return facts
+    peak = f", {bytes_text(memory)} of memory at most" if memory else ""
+    return [*facts, ("time", f"{record['seconds']['total']:.1f} s{peak}")]
