@@ -17,6 +17,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from fedwalk.cli.interrupts import Interrupts
+
 
 class StageBars:
     """A bar per stage on a terminal, a line per finished stage elsewhere. Call it with (stage, done, total)."""
@@ -26,6 +28,7 @@ class StageBars:
         self._title = title
         self._began: dict[str, float] = {}
         self._ended: set[str] = set()
+        self._interrupts = Interrupts()
         self._tasks: dict[str, TaskID] = {}
         self._bars = Progress(
             TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
@@ -36,15 +39,18 @@ class StageBars:
         if self._title:
             self._console.print(self._title, style="bold", highlight=False, markup=False)
         self._bars.start()
+        self._interrupts.watch()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._interrupts.unwatch()
         self._bars.stop()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show how far the stage is."""
+        self._interrupts.check()
         if stage not in self._began:
             self._began[stage] = time.perf_counter()
             self._tasks[stage] = self._bars.add_task(stage, total=total)

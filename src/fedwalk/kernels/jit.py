@@ -45,6 +45,11 @@ def lane_kernel(function: F) -> F:
     return _compile(function, fastmath={"nnan", "nsz"})
 
 
+def lean_kernel(function: F) -> F:
+    """Compile without reference counts, which cost more than a step of a walk: for kernels that make no array."""
+    return _compile(function, _nrt=False)
+
+
 def specialised(function: F, compiler: Callable[[F], F] = kernel, **bindings: Any) -> F:
     """Compile a copy of a plain function in which the given names mean the given kernels and constants.
 
@@ -52,8 +57,11 @@ def specialised(function: F, compiler: Callable[[F], F] = kernel, **bindings: An
     kernel, but not one that is handed a kernel as an argument; and only a constant bound lets it unroll a loop.
     """
     plain = cast(FunctionType, function)
-    copy = FunctionType(plain.__code__, {**plain.__globals__, **bindings}, plain.__name__)
-    names = [f"{name}={_identity(value)}" for name, value in sorted(bindings.items())]
+    copy = FunctionType(
+        plain.__code__, {**plain.__globals__, **bindings}, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    # Numba's cache doesn't look at the compiler's options, so they are part of the name.
+    names = [compiler.__name__, *(f"{name}={_identity(value)}" for name, value in sorted(bindings.items()))]
     copy.__qualname__ = f"{plain.__name__}-{hashlib.sha256('-'.join(names).encode()).hexdigest()[:12]}"
     return compiler(cast(F, copy))
 

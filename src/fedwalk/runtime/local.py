@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedwalk.graph import Graph
 from fedwalk.kernels.degree import noised_counts
 from fedwalk.kernels.threads import Report, ranges, run_tasks
-from fedwalk.kernels.walk import WalkJob, walk_with
+from fedwalk.kernels.walk import WalkJob, make_lanes, walk_with
 from fedwalk.protocol.degree import DegreeMatrices, estimated_degrees
 from fedwalk.protocol.messages import (
     DegreeMatrix,
@@ -82,7 +82,7 @@ class LocalRuntime:
         sequences = np.empty((count, settings.walk_length), np.int32)
         walk = walk_with(predictor.extend)
         pieces = ranges(count, -(-count // WALKS_PER_TASK))
-        tasks = [partial(walk, tables, job, a, b, sequences[a:b]) for a, b in pieces]
+        tasks = [partial(walk, tables, job, make_lanes(), a, b, sequences[a:b]) for a, b in pieces]
         totals = run_tasks(tasks, settings.threads or 1, report, [b - a for a, b in pieces])
         hops, carried = (sum(column) for column in zip(*totals, strict=True))
         self._tally_walks(table, count, hops, carried)

@@ -18,11 +18,14 @@ from fedwalk.protocol.predictor import Broadcast, Predictor
 
 
 class Pools(NamedTuple):
-    """Bin i's part of u's pool is members[low[u, i] : high[u, i]], without u itself, who is at slot[u]."""
+    """Bin i's part of u's pool is an interval of `members` that starts at low[u, i], without u, who is at slot[u].
+
+    upto[u, i] counts the pool's vertices in bins 0 … i.
+    """
 
     members: NDArray[np.int32]
     low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    upto: NDArray[np.int32]
     slot: NDArray[np.int32]
 
 
@@ -36,7 +39,7 @@ def fill_pools(
     size: NDArray[np.int32],
     first: NDArray[np.int32],
     low: NDArray[np.int32],
-    high: NDArray[np.int32],
+    upto: NDArray[np.int32],
 ) -> None:
     """Climb from each u until the subtree holds enough of the bin, then cut what is too much.
 
@@ -44,6 +47,7 @@ def fill_pools(
     """
     n, k = wanted.shape
     for u in range(n):
+        total = 0
         for i in range(k):
             begin, end = bin_starts[i], bin_starts[i + 1]
             own = 1 if plan[u] == i else 0
@@ -61,7 +65,8 @@ def fill_pools(
                     b = wider_b - surplus
                 else:
                     a = wider_a + surplus
-            low[u, i], high[u, i] = a, b
+            total += b - a - own
+            low[u, i], upto[u, i] = a, total
 
 
 def prepare(broadcast: Broadcast) -> Pools:
@@ -71,33 +76,33 @@ def prepare(broadcast: Broadcast) -> Pools:
     members = np.lexsort((tree.position, plan)).astype(np.int32)
     bin_starts = np.concatenate([[0], np.cumsum(np.bincount(plan, minlength=k))])
     wanted = np.maximum(0, np.rint(broadcast.vectors)).astype(np.int64)
-    low, high = np.empty((n, k), np.int32), np.empty((n, k), np.int32)
-    fill_pools(wanted, plan, bin_starts, tree.position[members], tree.parent, tree.size, tree.first, low, high)
-    return Pools(members, low, high, np.argsort(members).astype(np.int32))
+    low, upto = np.empty((n, k), np.int32), np.empty((n, k), np.int32)
+    fill_pools(wanted, plan, bin_starts, tree.position[members], tree.parent, tree.size, tree.first, low, upto)
+    return Pools(members, low, upto, np.argsort(members).astype(np.int32))
+
+
+@kernel
+def member(pools: Pools, u: int, place: int) -> int:
+    """Vertex number `place` of u's pool: bin by bin, each bin in leaf order. No branch depends on the draw."""
+    i = 0
+    for j in range(pools.upto.shape[1]):
+        i += 1 if place >= pools.upto[u, j] else 0
+    before = pools.upto[u, i - 1] if i > 0 else 0
+    low, slot = pools.low[u, i], pools.slot[u]
+    index = low + place - before
+    return int(pools.members[index + (1 if low <= slot <= index else 0)])
 
 
 def pool(pools: Pools, u: int) -> list[int]:
-    """u's pool, bin by bin, each bin in leaf order: the order in which `extend` counts."""
-    ranges = zip(pools.low[u], pools.high[u], strict=True)
-    return [int(w) for a, b in ranges for w in pools.members[a:b] if w != u]
+    """u's pool, in the order in which `extend` counts."""
+    return [member(pools, u, place) for place in range(pools.upto[u, -1])]
 
 
 @kernel
 def extend(pools: Pools, neighbours: NDArray[np.int32], last: int, bits: np.uint64, more: np.uint64) -> int:
     """A uniform draw from the pool of `last`; −1 if it is empty."""
-    slot, total = pools.slot[last], -1
-    for i in range(pools.low.shape[1]):
-        total += pools.high[last, i] - pools.low[last, i]
-    if total <= 0:
-        return -1
-    place = below(bits, total)
-    for i in range(pools.low.shape[1]):
-        a, b = pools.low[last, i], pools.high[last, i]
-        own = 1 if a <= slot < b else 0
-        if place < b - a - own:
-            return int(pools.members[a + place + (own if a + place >= slot else 0)])
-        place -= b - a - own
-    return -1
+    total = pools.upto[last, pools.upto.shape[1] - 1]
+    return member(pools, last, below(bits, total)) if total > 0 else -1
 
 
 PREDICTOR = Predictor("tree", least=3, prepare=prepare, extend=extend)

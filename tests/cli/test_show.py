@@ -1,0 +1,71 @@
+"""What a person sees while waiting, and the interrupt that must not get lost meanwhile."""
+
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fedwalk.cli.show import StageBars, bytes_text
+
+
+class Interrupted:
+    """Is interrupted where Python could only print the error and go on."""
+
+    finished = False
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+        Interrupted.finished = True
+
+
+@pytest.fixture
+def _usual_handler() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_stage_is_told_of_once_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    with StageBars("title [of] a run") as bars:
+        for done, total in ((0, 1), (50, 100), (100, 100), (1, 1), (1, 1)):
+            bars("walks", done, total)
+    title, line = capsys.readouterr().err.splitlines()
+    assert title == "title [of] a run"
+    assert line.split()[::2] == ["walks", "s"]
+
+
+@pytest.mark.usefixtures("_usual_handler")
+def test_an_interrupt_in_a_destructor_waits_for_the_next_report() -> None:
+    with StageBars() as bars:
+        bars("walks", 0, 2)
+        Interrupted()
+        assert Interrupted.finished
+        with pytest.raises(KeyboardInterrupt):
+            bars("walks", 1, 2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("_usual_handler")
+def test_an_interrupt_anywhere_else_is_raised_at_once() -> None:
+    with StageBars(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("_usual_handler")
+def test_whoever_ignores_interrupts_or_runs_in_a_thread_is_left_alone() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with StageBars() as bars:
+        signal.raise_signal(signal.SIGINT)
+        bars("walks", 1, 2)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: StageBars().__enter__().__exit__(None, None, None)).result()
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (2.5e9, "2.5 GB"), (3e15, "3000.0 TB")]
+)
+def test_sizes_are_written_for_a_person(count: float, text: str) -> None:
+    assert bytes_text(count) == text
