@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def dtw(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
-    """Eq. 8 and 9: the recurrence as printed, local cost L1."""
+    """Eq. 6 and 7: the recurrence as printed, local cost L1."""
     cost = np.full((len(a) + 1, len(b) + 1), np.inf)
     cost[0, 0] = 0.0
     for i, j in product(range(len(a)), range(len(b))):
@@ -46,7 +46,7 @@ def leaf_order(linkage: NDArray[np.float64]) -> list[int]:
 def encoder_probabilities(
     matrices: list[NDArray[np.float32]], linkage: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
-    """Eq. 11, dense: row v1 holds Pr[v2 | v1] for every v2."""
+    """Eq. 12, dense: row v1 holds Pr[v2 | v1] for every v2."""
     n = len(matrices)
     weights = np.empty((n, n))
     for v1, v2 in product(range(n), range(n)):

@@ -200,11 +200,11 @@ def _given(graph: Graph, settings: Settings, bins: Any, vectors: Any, tree: Any,
     n = int(np.count_nonzero(graph.degrees))
     given: dict[str, Any] = {}
     if bins is not None:
-        given["bins"] = np.ascontiguousarray(bins, np.int32)
-        _check_shape("bins", given["bins"], (n,))
         k = settings.resolve(n).bins or 1
-        if given["bins"].min() < 0 or given["bins"].max() >= k:
-            raise InputError(f"bins: a bin outside 0 … {k - 1}; make the model with the same number of bins (bins=k).")
+        _check_shape("bins", np.asarray(bins), (n,))
+        if not np.array_equal(np.unique(bins), np.arange(k)):
+            raise InputError(f"bins: must be whole numbers from 0 to {k - 1}, each used; make the model with bins=k.")
+        given["bins"] = np.ascontiguousarray(bins, np.int32)
     if vectors is not None:
         given["vectors"] = np.ascontiguousarray(vectors, np.float32)
         _check_shape("degree_vectors", given["vectors"], (n, settings.resolve(n).bins))
@@ -215,7 +215,7 @@ def _given(graph: Graph, settings: Settings, bins: Any, vectors: Any, tree: Any,
         if given["tree"].leaves != n:
             raise InputError(f"tree: has {given['tree'].leaves} leaves, {n} vertices take part.")
     if walks is not None:
-        given["walks"] = walks if isinstance(walks, Walks) else Walks(np.asarray(walks), 0)
+        given["walks"] = walks if isinstance(walks, Walks) else Walks(np.asarray(walks), None)
     return given
 
 

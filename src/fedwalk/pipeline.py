@@ -54,11 +54,6 @@ class Run:
         """The walks that the vectors were trained on."""
         return cast(Walks, self.stages.values["walks"])
 
-    @property
-    def tree(self) -> Tree | None:
-        """The clustering tree, if this run built or was given one."""
-        return cast(Tree | None, self.stages.values.get("tree"))
-
 
 def run(graph: Graph, settings: Settings, stages: Stages | None = None) -> Run:
     """Run the protocol on the graph; isolated vertices take no part and get the zero vector."""
@@ -114,25 +109,24 @@ def _paper(graph: Graph, settings: Settings, stages: Stages) -> Walks:
     def encoder(report: Report) -> EncoderTable:
         return server.encoder_table(matrices, stages.values["tree"], settings.encoder, threads, report)
 
-    table = TreeTable(stages.run("tree", tree), stages.run("encoder", encoder))
+    table = TreeTable(stages.run("tree", tree), stages.run("encoder", encoder), settings.predictor, settings.burst)
     stages.values.pop("matrices", None)
     return stages.run("walks", lambda report: runtime.walks(plan, vectors, table, report))
 
 
 def _deepwalk(graph: Graph, settings: Settings, stages: Stages) -> Walks:
     """The centralised baseline: somebody holds the whole graph, and nothing is sent."""
+    return stages.run("walks", partial(plain, graph, settings))
 
-    def walks(report: Report) -> Walks:
-        count = graph.vertices * settings.walks
-        sequences = np.empty((count, settings.walk_length), np.int32)
-        pieces = ranges(count, -(-count // WALKS_PER_TASK))
-        tasks = [
-            partial(plain_walks, graph.indptr, graph.indices, settings.seed, a, b, sequences[a:b]) for a, b in pieces
-        ]
-        run_tasks(tasks, settings.threads or 1, report, [b - a for a, b in pieces])
-        return Walks(sequences, 0)
 
-    return stages.run("walks", walks)
+def plain(graph: Graph, settings: Settings, report: Report) -> Walks:
+    """Uniform walks that begin with their start vertex."""
+    count = graph.vertices * settings.walks
+    sequences = np.empty((count, settings.walk_length), np.int32)
+    pieces = ranges(count, -(-count // WALKS_PER_TASK))
+    tasks = [partial(plain_walks, graph.indptr, graph.indices, settings.seed, a, b, sequences[a:b]) for a, b in pieces]
+    run_tasks(tasks, settings.threads or 1, report, [b - a for a, b in pieces])
+    return Walks(sequences, 0)
 
 
 PROTOCOLS: dict[str, Callable[[Graph, Settings, Stages], Walks]] = {"paper": _paper, "deepwalk": _deepwalk}

@@ -32,7 +32,7 @@ PROGRESS = "stages"
 STAGE_FILES = ("manifest.json", "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
                "skipgram.npy")  # fmt: skip
 FREE_TO_CHANGE = ("threads",)
-"""Settings that may differ when a run is resumed: they don't change what is computed."""
+"""Settings that may differ when a run is resumed: nothing up to the walks depends on them."""
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -237,9 +237,7 @@ _FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "bins": lambda bins: {"bins.npy": bins},
     "vectors": lambda vectors: {"vectors.npy": vectors},
     "tree": lambda tree: {"tree.npz": {"linkage": tree.linkage}},
-    "encoder": lambda table: {
-        "encoder.npz": {"starts": table.starts, "outputs": table.outputs, "cumulative": table.cumulative}
-    },
+    "encoder": lambda table: {"encoder.npz": table.arrays._asdict()},
     "walks": lambda walks: {"hops.npy": np.array(walks.hops), "walks.npy": walks.sequences},
     "skipgram": lambda vectors: {"skipgram.npy": vectors},
 }

@@ -127,3 +127,15 @@ def test_a_reader_who_leaves_early_is_no_reason_for_a_traceback(
         process.stdout.close()
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_baseline_stands_beside_the_run_with_what_was_lost(
+    fedwalk: Command, run: Path, network: Graph, network_file: Path, labels_file: Path, tmp_path: Path
+) -> None:
+    embed_to_folder(network, Settings(**{**SETTINGS, "protocol": "deepwalk"}), tmp_path / "deepwalk")
+    flags = ("--labels", labels_file, "--train-ratio", "0.5", "--splits", 2, "--baseline", tmp_path / "deepwalk")
+    record = json.loads(fedwalk("evaluate", run, "--graph", network_file, *flags, "--json").out)
+    ours, theirs, loss = record["scores"][0], record["baseline_scores"][0], record["losses"][0]
+    assert loss["micro_f1"] == pytest.approx(theirs["micro_f1"] - ours["micro_f1"])
+    assert loss["macro_f1_relative"] == pytest.approx(1 - ours["macro_f1"] / theirs["macro_f1"])
+    assert "Lost against" in fedwalk("evaluate", run, "--graph", network_file, *flags).out

@@ -1,7 +1,8 @@
 """What a person sees while waiting, and the interrupt that must not get lost meanwhile."""
 
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,6 +18,12 @@ class Interrupted:
     def __del__(self) -> None:
         signal.raise_signal(signal.SIGINT)
         Interrupted.finished = True
+
+
+def interrupt_in_destructor(go_on: Callable[[str, int, int], object]) -> None:
+    Interrupted.finished = False
+    Interrupted()
+    go_on("walks", 1, 2)
 
 
 @pytest.fixture
@@ -36,14 +43,17 @@ def test_a_stage_is_told_of_once_it_is_over(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.usefixtures("_usual_handler")
-def test_an_interrupt_in_a_destructor_waits_for_the_next_report() -> None:
-    with StageBars() as bars:
-        bars("walks", 0, 2)
-        Interrupted()
-        assert Interrupted.finished
-        with pytest.raises(KeyboardInterrupt):
-            bars("walks", 1, 2)
+def test_an_interrupt_in_a_destructor_waits_until_that_is_done() -> None:
+    with StageBars() as bars, pytest.raises(KeyboardInterrupt):
+        interrupt_in_destructor(bars)
+    assert Interrupted.finished
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("_usual_handler")
+def test_an_interrupt_in_a_destructor_comes_again_without_a_report() -> None:
+    with StageBars(), pytest.raises(KeyboardInterrupt):
+        interrupt_in_destructor(lambda *news: threading.Event().wait(60))
 
 
 @pytest.mark.usefixtures("_usual_handler")

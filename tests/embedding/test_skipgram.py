@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from fedwalk.embedding.skipgram import train
-from fedwalk.embedding.windows import alias_table
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.kernels.random import TRAINING, draw, stream, uniform
+from fedwalk.kernels.windows import alias_table
 
 Floats = NDArray[np.float32]
 GROUP, BLOCK, RATE = 6, 2, 0.2

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import reference
-from fedwalk.graph import social_network
+from fedwalk.graph import load_graph, social_network
 from fedwalk.kernels.dtw import dtw
 from fedwalk.protocol.encoder import EncoderTable, exponential, identity
 from simulation import GRAPHS, Federation, federation
@@ -71,6 +71,15 @@ def test_twins_are_returned_for_each_other_with_equal_chance() -> None:
     shares = exponential(fed.matrices, fed.tree, 2.0).probabilities(3)
     assert set(shares) == set(range(1, 12))
     np.testing.assert_allclose(list(shares.values()), 1 / 11)
+
+
+def test_the_table_stays_small_around_a_hub_with_many_pendants() -> None:
+    star = load_graph(np.array([[0, i] for i in range(1, 2000)]))
+    fed = federation(star)
+    table = exponential(fed.matrices, fed.tree, 2.0)
+    assert table.outputs.size < 2 * star.vertices
+    assert table.nbytes < 100 * star.vertices
+    assert len(table.probabilities(5)) == 1999
 
 
 def test_an_encoder_with_no_privacy_left_returns_its_input() -> None:

@@ -92,7 +92,7 @@ def test_a_device_with_system_randomness_walks_to_its_neighbours() -> None:
     predictor = find_predictor("triad")
     device = Device(0, fed.graph.neighbours(0), SystemRandomness())
     tables = predictor.prepare(Broadcast(fed.plan.bins, fed.vectors, fed.tree))
-    device.learn(TreeTable(fed.tree, identity(fed.matrices, fed.tree, 2.0)), predictor, tables, 3)
+    device.learn(TreeTable(fed.tree, identity(fed.matrices, fed.tree, 2.0), "triad", 3), tables)
     destinations = set()
     for walk in range(400):
         message = device.begin(Start(0, walk, 9, 2.0, 1.0))
@@ -102,6 +102,15 @@ def test_a_device_with_system_randomness_walks_to_its_neighbours() -> None:
         assert message.device == message.entries[-1]
         destinations.add(message.device)
     assert destinations == set(fed.graph.neighbours(0).tolist())
+
+
+@pytest.mark.parametrize(("device", "remaining"), [(1, 5), (0, 0), (0, -3)])
+def test_a_device_refuses_tokens_that_are_not_for_it_or_have_nothing_to_go(device: int, remaining: int) -> None:
+    fed = federation(GRAPHS["karate"])
+    receiver = Device(0, fed.graph.neighbours(0), SystemRandomness())
+    receiver.learn(TreeTable(fed.tree, identity(fed.matrices, fed.tree, 2.0), "triad", 3), None)
+    with pytest.raises(ProtocolError, match=f"token for device {device} with {remaining} entries"):
+        receiver.visit(Token(device, 0, remaining, 2.0, 0.0, ()))
 
 
 def test_noise_from_the_system_differs_every_time() -> None:

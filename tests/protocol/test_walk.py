@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import reference
 from fedwalk.graph import Graph, social_network
 from fedwalk.model import FedWalk
+from fedwalk.protocol.predictor import Broadcast, tree
 from fedwalk.protocol.walk import expected_hops, printed_theorem_2
 
 
@@ -99,3 +100,17 @@ def test_triad_entries_of_one_visit_are_neighbours_of_one_device_and_never_repea
             assert set(visit) <= set(graph.neighbours(device).tolist())
             assert all(a != b for a, b in itertools.pairwise(visit))
             device = visit[-1]
+
+
+def test_a_prediction_writes_the_two_hop_vertex_and_skips_nobody_else(graph: Graph) -> None:
+    # At p = 1 entries come in twos: a neighbour u of the device, then a vertex of u's pool, who is visited next.
+    model = FedWalk(dim=1, walks=2, walk_length=13, predict=1, encoder="identity", epsilon=50, threads=1)
+    model.fit(graph)
+    pools = tree.prepare(Broadcast(model.bins_, model.degree_vectors_, model.tree_))
+    for walk, row in enumerate(model.walks_.sequences.tolist()):
+        device = walk % graph.vertices
+        for u, beyond in zip(row[0:12:2], row[1:12:2], strict=True):
+            assert u in graph.neighbours(device)
+            assert beyond in tree.pool(pools, u)
+            device = beyond
+        assert row[12] in graph.neighbours(device)

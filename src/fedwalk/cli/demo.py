@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,17 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def call(options: argparse.Namespace) -> int:
     """Generate, run both, score both, show."""
-    from fedwalk.cli.show import StageBars, message_rows, print_facts, print_table, run_facts
+    from fedwalk.cli.show import (
+        StageBars,
+        loss_texts,
+        message_rows,
+        print_facts,
+        print_table,
+        run_facts,
+        score_texts,
+    )
     from fedwalk.embedding import Embedding
-    from fedwalk.evaluation import evaluate
+    from fedwalk.evaluation import Score, evaluate, losses
     from fedwalk.graph import social_network
     from fedwalk.graph.save import save_edge_list, save_labels
     from fedwalk.job import embed_to_folder
@@ -49,6 +58,7 @@ def call(options: argparse.Namespace) -> int:
     save_edge_list(graph, folder / "graph.edges")
     save_labels(graph, folder / "labels.txt")
     records: dict[str, Any] = {}
+    scores: dict[str, Score] = {}
     for protocol, title in (("paper", "FedWalk"), ("deepwalk", "DeepWalk")):
         settings = Settings(protocol=protocol, walks=options.walks, seed=options.seed, threads=options.threads)
         with StageBars(f"{title}: {graph}") as bars:
@@ -60,24 +70,20 @@ def call(options: argparse.Namespace) -> int:
                 progress=bars,
                 inputs={"graph": str(folder / "graph.edges")},
             )
-            (score,) = evaluate(
+            (scores[protocol],) = evaluate(
                 Embedding.load(folder / protocol / "embedding.npz"), graph, train_ratios=[TRAIN_RATIO],
                 report=partial(bars, "evaluate"),
             )  # fmt: skip
-        records[protocol] = {**record, "micro_f1": score.micro_f1, "macro_f1": score.macro_f1,
-                             "micro_f1_std": score.micro_f1_std, "macro_f1_std": score.macro_f1_std}  # fmt: skip
+        f1 = {name: value for name, value in asdict(scores[protocol]).items() if "f1" in name}
+        records[protocol] = {**record, **f1}
     if options.json:
         print(json.dumps(records, indent=2, ensure_ascii=False))
         return 0
     print_facts("FedWalk on a generated social network", run_facts(records["paper"]))
     print_table("Messages", ["phase", "messages", "bytes", "route"], message_rows(records["paper"]))
-    rows = [
-        [
-            name,
-            *(f"{records[p][f'{m}_f1']:.3f} ± {records[p][f'{m}_f1_std']:.3f}" for m in ("micro", "macro")),
-        ]
-        for p, name in (("paper", "FedWalk"), ("deepwalk", "DeepWalk, who sees the whole graph"))
-    ]
+    names = {"paper": "FedWalk", "deepwalk": "DeepWalk, who sees the whole graph"}
+    rows = [[name, *score_texts(scores[protocol])] for protocol, name in names.items()]
+    rows.append(["lost, absolute and relative", *loss_texts(losses(scores["paper"], scores["deepwalk"]))])
     print_table(f"F1 at train ratio {TRAIN_RATIO}, 10 splits", ["", "micro-F1", "macro-F1"], rows)
     print(f"Results: {folder}/paper and {folder}/deepwalk; the network: {folder}/graph.edges, {folder}/labels.txt")
     print(f"Next:    fedwalk evaluate {folder}/paper --graph {folder}/graph.edges --labels {folder}/labels.txt")

@@ -14,6 +14,7 @@ EPILOG = """\
 examples:
   fedwalk evaluate run --graph blogcatalog.mat
   fedwalk evaluate run --graph graph.edges --labels labels.txt --train-ratio 0.1,0.5 --splits 5
+  fedwalk evaluate run --graph blogcatalog.mat --baseline deepwalk-run
 """
 
 
@@ -40,6 +41,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--rule", default="known-count", choices=("known-count", "threshold"),
         help="predict as many labels as a vertex truly has, the field's custom, or all above 0.5 (default known-count)",
     )  # fmt: skip
+    parser.add_argument("--baseline", type=Path, metavar="RUN", help="another run to compare with, e.g. DeepWalk's")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
     parser.add_argument("--threads", type=int, default=None, metavar="T", help="splits at a time (default all cores)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -61,34 +63,39 @@ def parse_ratios(text: str) -> list[float]:
 def call(options: argparse.Namespace) -> int:
     """Load, score, show."""
     ratios = parse_ratios(options.train_ratio)
-    from fedwalk.cli.show import StageBars, print_table
+    from fedwalk.cli.show import StageBars, loss_texts, print_table, score_texts
     from fedwalk.embedding import Embedding
-    from fedwalk.evaluation import evaluate
+    from fedwalk.evaluation import Score, evaluate, losses
     from fedwalk.graph import load_graph
 
-    path = options.run / "embedding.npz" if options.run.is_dir() else options.run
-    embedding = Embedding.load(path)
+    runs = [options.run, *([options.baseline] if options.baseline else [])]
+    paths = [run / "embedding.npz" if run.is_dir() else run for run in runs]
+    embeddings = [Embedding.load(path) for path in paths]
     graph = load_graph(options.graph, format=options.format, labels=options.labels)
+    scores: list[list[Score]] = []
     with StageBars() as bars:
-        scores = evaluate(
-            embedding, graph, train_ratios=ratios, splits=options.splits, seed=options.seed, rule=options.rule,
-            threads=options.threads, report=partial(bars, "evaluate"),
-        )  # fmt: skip
+        for embedding, stage in zip(embeddings, ("evaluate", "baseline"), strict=False):
+            scores.append(
+                evaluate(
+                    embedding, graph, train_ratios=ratios, splits=options.splits, seed=options.seed, rule=options.rule,
+                    threads=options.threads, report=partial(bars, stage),
+                )
+            )  # fmt: skip
+    lost = [losses(score, other) for score, other in zip(*scores, strict=True)] if options.baseline else []
     if options.json:
         record: dict[str, Any] = {
-            "embedding": str(path), "graph": options.graph, "rule": options.rule, "splits": options.splits,
-            "seed": options.seed, "scores": [asdict(score) for score in scores],
+            "embedding": str(paths[0]), "graph": options.graph, "rule": options.rule, "splits": options.splits,
+            "seed": options.seed, "scores": [asdict(score) for score in scores[0]],
         }  # fmt: skip
+        if options.baseline:
+            record |= {"baseline": str(paths[1]), "baseline_scores": [asdict(s) for s in scores[1]], "losses": lost}
         print(json.dumps(record, indent=2, ensure_ascii=False))
         return 0
-    rows = [
-        [
-            f"{s.train_ratio:g}",
-            f"{s.micro_f1:.4f} ± {s.micro_f1_std:.4f}",
-            f"{s.macro_f1:.4f} ± {s.macro_f1_std:.4f}",
-        ]
-        for s in scores
-    ]
     footer = f"mean ± standard deviation over {options.splits} splits; labels predicted by the rule {options.rule}"
-    print_table(str(path), ["train ratio", "micro-F1", "macro-F1"], rows, footer)
+    for path, results in zip(paths, scores, strict=True):
+        rows = [[f"{score.train_ratio:g}", *score_texts(score)] for score in results]
+        print_table(str(path), ["train ratio", "micro-F1", "macro-F1"], rows, footer)
+    if lost:
+        rows = [[f"{score.train_ratio:g}", *loss_texts(loss)] for score, loss in zip(scores[0], lost, strict=True)]
+        print_table(f"Lost against {paths[1]}", ["train ratio", "micro-F1", "macro-F1"], rows)
     return 0

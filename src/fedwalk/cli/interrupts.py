@@ -1,20 +1,26 @@
 """Ctrl-C that can't get lost.
 
 Python can't raise out of a destructor: a KeyboardInterrupt that falls into one is printed and dropped, and the run goes
-on. numba runs thousands of them while it loads kernels. So an interrupt waits until the destructor is done.
+on. numba runs thousands of them while it loads kernels, and half-made objects of its compiler complain when they are
+cleared away. So an interrupt that finds the program in there comes again a moment later.
 """
 
+import _thread
 import signal
 import threading
 from types import FrameType
 
+PATIENCE = 0.05
+"""Seconds until an interrupt that came at a bad moment comes again."""
+
 
 class Interrupts:
-    """Raises KeyboardInterrupt at once where that is possible, else at the next `check`."""
+    """Raises KeyboardInterrupt as soon as it can be raised, at the latest at the next `check`."""
 
     def __init__(self) -> None:
         self._came = False
         self._watching = False
+        self._again: threading.Timer | None = None
 
     def watch(self) -> None:
         """Take the place of Python's own handler, if that is in charge."""
@@ -25,6 +31,8 @@ class Interrupts:
 
     def unwatch(self) -> None:
         """Give the place back."""
+        if self._again is not None:
+            self._again.cancel()
         if self._watching:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             self._watching = False
@@ -36,8 +44,17 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._came = True
-        while frame is not None:
-            if frame.f_code.co_name == "__del__":
-                return
-            frame = frame.f_back
-        raise KeyboardInterrupt
+        if not _delicate(frame):
+            raise KeyboardInterrupt
+        self._again = threading.Timer(PATIENCE, _thread.interrupt_main)
+        self._again.daemon = True
+        self._again.start()
+
+
+def _delicate(frame: FrameType | None) -> bool:
+    """Whether the program is in a destructor or in the compiler's bindings."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or str(frame.f_globals.get("__name__")).startswith("llvmlite."):
+            return True
+        frame = frame.f_back
+    return False

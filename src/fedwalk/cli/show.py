@@ -125,3 +125,16 @@ def run_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
     memory = record["peak_rss_bytes"]
     peak = f", {bytes_text(memory)} of memory at most" if memory else ""
     return [*facts, ("time", f"{record['seconds']['total']:.1f} s{peak}")]
+
+
+def score_texts(score: Any) -> list[str]:
+    """Micro- and macro-F1 with their spreads."""
+    return [
+        f"{score.micro_f1:.4f} ± {score.micro_f1_std:.4f}",
+        f"{score.macro_f1:.4f} ± {score.macro_f1_std:.4f}",
+    ]
+
+
+def loss_texts(loss: dict[str, float]) -> list[str]:
+    """What was lost of each, absolute and relative."""
+    return [f"{loss[name]:+.4f} ({loss[f'{name}_relative']:+.1%})" for name in ("micro_f1", "macro_f1")]

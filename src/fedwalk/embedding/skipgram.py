@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.embedding.windows import Model, Plan, alias_table, initial_vectors, train_walks
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.kernels.skipgram import LANES
 from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
+from fedwalk.kernels.windows import Model, Plan, alias_table, initial_vectors, train_walks
 
 _CHUNK_TOKENS = 200_000
 """Tokens a thread trains between two calls of `progress`: a fraction of a second."""

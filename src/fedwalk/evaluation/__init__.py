@@ -1,5 +1,5 @@
 """How good an embedding is at a task."""
 
-from fedwalk.evaluation.classification import RULES, Score, evaluate
+from fedwalk.evaluation.classification import RULES, Score, evaluate, losses
 
-__all__ = ["RULES", "Score", "evaluate"]
+__all__ = ["RULES", "Score", "evaluate", "losses"]

@@ -70,7 +70,8 @@ def theorem_1(_: Evidence) -> Iterator[Row]:
     rows = np.take_along_axis(noised, order[:, :, None], axis=1).reshape(-1, 2).astype(np.float32)
     matrices = DegreeMatrices(np.arange(0, len(rows) + 1, 2), rows)
     pairs = [cross_dissimilarity(matrices, np.array([i]), np.array([trials + i]))[0, 0] for i in range(trials)]
-    bound = 3 * 2 * 2**2 / (2 * epsilon)
+    # (3, 0) counts three neighbours, so the largest degree in the graph is at least 3.
+    bound = 3 * 2 * distance**2 / (2 * epsilon)
     yield (
         "Theorem 1: excess dissimilarity, rows re-sorted",
         f"at most {bound:.2f}",

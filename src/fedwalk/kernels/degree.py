@@ -1,4 +1,4 @@
-"""Degree vectors and ordered degree matrices of all devices at once (Sec. 4.2, Device operations 1 and 2)."""
+"""Degree vectors of all devices at once (Sec. 4.2, Device operation 1)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,3 @@ def noised_counts(
         key = stream(seed, NOISE, v)
         for i in range(k):
             out[v, i] = np.float32(counts[i] + laplace(draw(key, i), scale))
-
-
-@kernel
-def ordered_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    vectors: NDArray[np.float32],
-    degrees: NDArray[np.float64],
-    out: NDArray[np.float32],
-) -> None:
-    """Stack every M_v: the vectors of N(v), ascending by estimated degree, ties by id."""
-    for v in range(indptr.size - 1):
-        neighbours = indices[indptr[v] : indptr[v + 1]]
-        order = np.argsort(degrees[neighbours], kind="mergesort")
-        for i in range(neighbours.size):
-            out[indptr[v] + i] = vectors[neighbours[order[i]]]

@@ -1,4 +1,4 @@
-"""Dynamic time warping with L1 local cost (Eq. 8 and 9), sixteen sequences at a time.
+"""Dynamic time warping with L1 local cost (Eq. 6 and 7), sixteen sequences at a time.
 
 Sixteen sequences of similar length lie side by side in memory (rows, then dimensions, then lanes), so
 one fused loop over the lanes fills a whole AVX-512 register. Two rows of the query are taken at once:

@@ -1,4 +1,4 @@
-"""Finding every vertex that the encoder could ever return (Eq. 11), without looking at all n² pairs.
+"""Finding every vertex that the encoder could ever return (Eq. 12), without looking at all n² pairs.
 
 v2 can be drawn for v1 only if ε·dissim·leaves < 745, i.e. dissim ≤ budget / leaves with budget = 745 / ε:
 beyond that exp() is zero in double precision. A path through the cost matrix visits the first and the
@@ -8,12 +8,26 @@ is so tight that candidates are looked up in a sorted list of a number that diss
 a sum of the first and last rows with weights in [−1, 1].
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.kernels.dtw import dtw
 from fedwalk.kernels.jit import kernel
 from fedwalk.kernels.tree import common_leaves
+
+
+class EncoderArrays(NamedTuple):
+    """Per vertex the possible outputs with cumulative probabilities; the first stands for the vertex's whole kin."""
+
+    starts: NDArray[np.int64]
+    outputs: NDArray[np.int32]
+    cumulative: NDArray[np.float64]
+    kin: NDArray[np.int32]
+    kin_starts: NDArray[np.int64]
+    kin_members: NDArray[np.int32]
+
 
 NEAR = 256
 """Subtrees up to this many leaves are scanned leaf by leaf."""
@@ -86,18 +100,19 @@ def _gather(
     marks: NDArray[np.float64],
     by_mark: NDArray[np.int64],
     sorted_marks: NDArray[np.float64],
+    kin: NDArray[np.int32],
     reach: float,
     near: NDArray[np.int64],
     leaves: NDArray[np.int64],
 ) -> int:
-    """Vertices whose mark is within reach / leaves of v's, with their leaves; returns how many."""
+    """Vertices, not of v's kin, whose mark is within reach / leaves of v's, with their leaves; returns how many."""
     count, node, root = 0, v, size.size - 1
     while node != root and size[parent[node]] <= NEAR:
         inside, above = node, parent[node]
         for place in range(first[above], first[above] + size[above]):
             u = order[place]
             outside = not first[inside] <= place < first[inside] + size[inside]
-            if outside and abs(marks[u] - marks[v]) <= reach / size[above] + ROUNDING:
+            if outside and kin[u] != kin[v] and abs(marks[u] - marks[v]) <= reach / size[above] + ROUNDING:
                 near[count], leaves[count] = u, size[above]
                 count += 1
         node = above
@@ -106,7 +121,7 @@ def _gather(
         low = np.searchsorted(sorted_marks, marks[v] - width)
         high = np.searchsorted(sorted_marks, marks[v] + width, side="right")
         for u in by_mark[low:high]:
-            if not first[node] <= first[u] < first[node] + size[node]:
+            if kin[u] != kin[v] and not first[node] <= first[u] < first[node] + size[node]:
                 near[count], leaves[count] = u, common_leaves(parent, size, first, v, u)
                 count += 1
     return count
@@ -125,9 +140,13 @@ def find_candidates(
     marks: NDArray[np.float64],
     by_mark: NDArray[np.int64],
     sorted_marks: NDArray[np.float64],
+    kin: NDArray[np.int32],
     budget: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """For vertices begin … end − 1: how many candidates each has, which, and dissim·leaves of each."""
+    """For vertices begin … end − 1: how many candidates each has, which, and dissim·leaves of each.
+
+    The vertex itself comes first and stands for its kin, the vertices with the very same matrix.
+    """
     counts = np.zeros(end - begin, np.int64)
     found, exponents, used = np.empty(1024), np.empty(1024), 0
     scratch = np.empty(np.max(starts[1:] - starts[:-1]) + 1)
@@ -138,7 +157,7 @@ def find_candidates(
         found[used], exponents[used] = v, 0.0
         used += 1
         reach = budget * (2.0 if starts[v + 1] - starts[v] == 1 else 1.0) * (1 + ROUNDING)
-        near_count = _gather(v, parent, size, first, order, marks, by_mark, sorted_marks, reach, near, leaves)
+        near_count = _gather(v, parent, size, first, order, marks, by_mark, sorted_marks, kin, reach, near, leaves)
         for i in range(near_count):
             exponent = _exponent(starts, rows, v, near[i], leaves[i], budget, scratch)
             if exponent < np.inf:
@@ -162,15 +181,15 @@ def accumulate(starts: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
 
 
 @kernel
-def encode(
-    starts: NDArray[np.int64],
-    outputs: NDArray[np.int32],
-    cumulative: NDArray[np.float64],
-    vertex: int,
-    x: float,
-) -> int:
-    """The output whose share of [0, 1) holds x."""
-    place = starts[vertex]
-    while x >= cumulative[place]:
+def encode(table: EncoderArrays, vertex: int, x: float) -> int:
+    """The output whose share of [0, 1) holds x; inside the first share, that of the kin, all are alike."""
+    place = table.starts[vertex]
+    if x < table.cumulative[place]:
+        low = table.kin_starts[table.kin[vertex]]
+        count = table.kin_starts[table.kin[vertex] + 1] - low
+        if count == 1:
+            return vertex
+        return int(table.kin_members[low + min(count - 1, int(x / table.cumulative[place] * count))])
+    while x >= table.cumulative[place]:
         place += 1
-    return int(outputs[place])
+    return int(table.outputs[place])

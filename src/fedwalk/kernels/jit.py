@@ -7,7 +7,7 @@ kernel carries a digest of all kernel sources in its cache name: what is loaded 
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -67,10 +67,17 @@ def specialised(function: F, compiler: Callable[[F], F] = kernel, **bindings: An
 
 
 def _identity(binding: Any) -> str:
-    """What tells this binding from another across processes: a constant's value, a kernel's name and source."""
+    """What tells this binding from another across processes: a constant's value, a kernel's name, code and closure."""
     if not hasattr(binding, "py_func"):
         return repr(binding)
     function = binding.py_func
     source = Path(function.__code__.co_filename)
-    content = _digest([source]) if source.is_file() else function.__code__.co_code.hex()
-    return f"{function.__module__}.{function.__qualname__}:{content}"
+    content = _digest([source]) if source.is_file() else ""
+    held = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
+    return f"{function.__module__}.{function.__qualname__}:{content}:{_code(function.__code__)}:{held}"
+
+
+def _code(code: CodeType) -> str:
+    """The code itself, nested functions included, without addresses."""
+    constants = [_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code.hex()}{constants}{code.co_names}"

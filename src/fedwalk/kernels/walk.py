@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.kernels.encoder import encode
+from fedwalk.kernels.encoder import EncoderArrays, encode
 from fedwalk.kernels.jit import kernel, lean_kernel, specialised
 from fedwalk.kernels.random import WALK, below, draw, stream, uniform
 
@@ -27,9 +27,7 @@ class WalkJob(NamedTuple):
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    encoder_starts: NDArray[np.int64]
-    encoder_outputs: NDArray[np.int32]
-    encoder_cumulative: NDArray[np.float64]
+    encoder: EncoderArrays
     seed: int
     length: int
     predict: float
@@ -86,7 +84,7 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
             target = job.indices[low + below(draw(key, DRAWS * at + CHOOSE), degree)]
             while True:
                 x = uniform(draw(key, DRAWS * at + ENCODE))
-                out[row, at] = encode(job.encoder_starts, job.encoder_outputs, job.encoder_cumulative, target, x)
+                out[row, at] = encode(job.encoder, target, x)
                 at += 1
                 room -= 1
                 if room == 0:

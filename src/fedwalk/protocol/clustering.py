@@ -3,7 +3,7 @@
 `average` is the exact reference: all n(n−1)/2 dissimilarities, average linkage. `hybrid` follows the
 idea the paper cites: divide the vertices from the top until a part is small, agglomerate exactly
 inside each part, then agglomerate the parts by their medoids. It never holds an n × n matrix, and its
-work is bounded by the rows in a part, so hubs don't make it quadratic.
+work in a part is bounded by its rows, so that a few hubs don't cost more than many small vertices.
 
 A builder is a function (matrices, seed, threads, report) → Tree, entered in `BUILDERS`.
 """

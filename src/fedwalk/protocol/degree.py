@@ -1,4 +1,4 @@
-"""Degree vectors c_v and ordered degree matrices M_v (Sec. 4.2, Eq. 7): what a device says of its list."""
+"""Degree vectors c_v and ordered degree matrices M_v (Sec. 4.2, Eq. 5): what a device says of its list."""
 
 from dataclasses import dataclass
 

@@ -20,7 +20,7 @@ from fedwalk.protocol.messages import (
     Token,
     TreeTable,
 )
-from fedwalk.protocol.predictor import Predictor
+from fedwalk.protocol.predictor import find_predictor
 from fedwalk.protocol.randomness import Randomness
 
 
@@ -42,10 +42,10 @@ class Device:
         """Device operation 2: stack the neighbours' vectors in the order of their estimated degrees."""
         return DegreeMatrix(self.identity, degree_matrix(self._neighbours, dictionary.vectors))
 
-    def learn(self, table: TreeTable, predictor: Predictor, tables: Any, burst: int) -> None:
+    def learn(self, table: TreeTable, tables: Any) -> None:
         """Keep the encoder's table and what the predictor made of the public values."""
-        self._encoder = table.encoder
-        self._predictor, self._tables, self._burst = predictor, tables, burst
+        self._encoder, self._burst = table.encoder, table.burst
+        self._predictor, self._tables = find_predictor(table.predictor), tables
 
     def begin(self, start: Start) -> Token | Sequence:
         """A walk starts here with an empty sequence."""
@@ -56,6 +56,10 @@ class Device:
         """Algorithm 1, device operation: write one entry, or a burst of them, and hand the walk on."""
         if self._encoder is None:
             raise ProtocolError(f"device {self.identity}: a walk arrived before the tree and the encoder table.")
+        if token.device != self.identity or token.remaining < 1:
+            raise ProtocolError(
+                f"device {self.identity}: a token for device {token.device} with {token.remaining} entries to go."
+            )
         entries = list(token.entries)
         place = below(self._draw(token, len(entries), CHOOSE), self._neighbours.size)
         target = int(self._neighbours[place])

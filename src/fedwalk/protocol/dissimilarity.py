@@ -1,4 +1,4 @@
-"""dissim(u, v) = DTW(M_u, M_v) with L1 local cost (Eq. 8 and 9), for many pairs at once.
+"""dissim(u, v) = DTW(M_u, M_v) with L1 local cost (Eq. 6 and 7), for many pairs at once.
 
 Moves (1,0), (0,1), (1,1), no band, no normalisation. Sums run in single precision, like the released
 numbers themselves; where an exact value matters (the encoder) `kernels.dtw.dtw` recomputes it in double.
@@ -61,13 +61,15 @@ def pairwise_dissimilarity(
     """The condensed matrix (scipy's order) of dissim(u, v) among the members."""
     m = len(members)
     out = np.empty(m * (m - 1) // 2, np.float32)
+    if m < 2:
+        return out
     order = _by_length(matrices, members)
     tasks: list[Callable[[], None]] = []
     costs = []
 
     def fill(start: int) -> None:
         places = order[start : start + LANES]
-        partners = order[: start + len(places)]
+        partners = order[: start + len(places) - 1]
         lanes = np.empty((len(partners), len(places)), np.float32)
         distances_to_group(matrices.rows, matrices.starts, members[partners], members[places], lanes)
         for lane, place in enumerate(places):
@@ -78,6 +80,6 @@ def pairwise_dissimilarity(
     for start in range(0, m, LANES):
         places = order[start : start + LANES]
         tasks.append(partial(fill, start))
-        costs.append(_cells(matrices, members[order[: start + len(places)]], members[places]))
+        costs.append(_cells(matrices, members[order[: start + len(places) - 1]], members[places]))
     run_tasks(tasks, threads, report, costs)
     return out

@@ -1,4 +1,4 @@
-"""The sequence encoder (Eq. 10 and 11): Pr[v2 | v1] ∝ exp(−ε · dissim(v1, v2) · |leaves(T[v1 ∨ v2])|).
+"""The sequence encoder (Eq. 10 and 12): Pr[v2 | v1] ∝ exp(−ε · dissim(v1, v2) · |leaves(T[v1 ∨ v2])|).
 
 The distribution runs over all of V, v1 itself included with weight 1, and is sampled exactly: a vertex whose
 weight is below the smallest positive double can't change any draw, and only those are left out of the table.
@@ -10,11 +10,12 @@ from private data (docs/fidelity.md).
 
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.kernels.encoder import accumulate, encode, find_candidates, mark_vertices
+from fedwalk.kernels.encoder import EncoderArrays, accumulate, encode, find_candidates, mark_vertices
 from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.tree import Tree
@@ -25,26 +26,41 @@ UNDERFLOW = float(np.log(2) - np.log(np.finfo(np.float64).smallest_subnormal))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderTable:
-    """For each vertex the possible outputs, likeliest first, with cumulative probabilities."""
+    """For each vertex the possible outputs, likeliest first, with cumulative probabilities.
+
+    The first output of v stands for its kin, the vertices with the very same matrix as v, v included: they have
+    weight 1 each, and listing them for each other would take quadratic room around a hub with many pendants.
+    """
 
     starts: NDArray[np.int64]
     outputs: NDArray[np.int32]
     cumulative: NDArray[np.float64]
+    kin: NDArray[np.int32]
+    kin_starts: NDArray[np.int64]
+    kin_members: NDArray[np.int32]
+
+    @property
+    def arrays(self) -> EncoderArrays:
+        """The table as kernels take it."""
+        return EncoderArrays(self.starts, self.outputs, self.cumulative, self.kin, self.kin_starts, self.kin_members)
 
     def encode(self, vertex: int, x: float) -> int:
         """The output for a uniform x in [0, 1)."""
-        return int(encode(self.starts, self.outputs, self.cumulative, vertex, x))
+        return int(encode(self.arrays, vertex, x))
 
     def probabilities(self, vertex: int) -> dict[int, float]:
         """Pr[output | vertex] for every possible output."""
         here = slice(self.starts[vertex], self.starts[vertex + 1])
-        shares = np.diff(self.cumulative[here], prepend=0.0)
-        return {int(u): float(p) for u, p in zip(self.outputs[here], shares, strict=True)}
+        own, *shares = np.diff(self.cumulative[here], prepend=0.0).tolist()
+        kin = self.kin_members[self.kin_starts[self.kin[vertex]] : self.kin_starts[self.kin[vertex] + 1]].tolist()
+        others = zip(self.outputs[here].tolist()[1:], shares, strict=True)
+        return dict.fromkeys(kin, own / len(kin)) | dict(others)
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the wire: a count per vertex, an id and a probability per output."""
-        return 4 * (self.starts.size - 1) + 12 * self.outputs.size
+        """Bytes on the wire: count, kin and its share per vertex, the kin's lists, id and share per other output."""
+        n = self.kin.size
+        return n * (4 + 4 + 8) + 4 * n + 12 * (self.outputs.size - n)
 
 
 def exponential(
@@ -55,7 +71,7 @@ def exponential(
     weights = np.cos(1.0 + np.arange(2.0 * k))
     marks = np.empty(n)
     mark_vertices(matrices.starts, matrices.rows, weights, marks)
-    by_mark = np.argsort(marks)
+    by_mark, kin = np.argsort(marks), find_kin(matrices)
     tasks = [
         partial(
             find_candidates,
@@ -70,31 +86,45 @@ def exponential(
             marks,
             by_mark,
             marks[by_mark],
+            kin,
             UNDERFLOW / epsilon,
         )
         for low, high in ranges(n, 64)
     ]
     pieces = run_tasks(tasks, threads, report)
     counts, found, exponents = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    return _table(counts, found.astype(np.int32), np.exp(-epsilon * exponents))
+    return _table(counts, found.astype(np.int32), np.exp(-epsilon * exponents), kin)
 
 
 def identity(
     matrices: DegreeMatrices, tree: Tree, epsilon: float, threads: int = 1, report: Report = silent
 ) -> EncoderTable:
     """No encoding at all: what the walk says is where it went. For measuring what the encoder changes."""
-    n = len(matrices)
-    return EncoderTable(np.arange(n + 1), np.arange(n, dtype=np.int32), np.ones(n))
+    everyone = np.arange(len(matrices), dtype=np.int32)
+    return _table(np.ones(everyone.size, np.int64), everyone, np.ones(everyone.size), everyone)
 
 
 ENCODERS = {"exponential": exponential, "identity": identity}
 
 
-def _table(counts: NDArray[np.int64], outputs: NDArray[np.int32], weights: NDArray[np.float64]) -> EncoderTable:
-    """Normalise each vertex's weights and put its likeliest outputs first, ties by id."""
-    owner = np.repeat(np.arange(counts.size), counts)
-    order = np.lexsort((outputs, -weights, owner))
+def find_kin(matrices: DegreeMatrices) -> NDArray[np.int32]:
+    """A number for each class of vertices with the very same matrix."""
+    seen: dict[bytes, int] = {}
+    digests = (blake2b(matrices[v].tobytes(), digest_size=16).digest() for v in range(len(matrices)))
+    return np.array([seen.setdefault(digest, len(seen)) for digest in digests], np.int32)
+
+
+def _table(
+    counts: NDArray[np.int64], outputs: NDArray[np.int32], weights: NDArray[np.float64], kin: NDArray[np.int32]
+) -> EncoderTable:
+    """Normalise each vertex's weights and put its likeliest outputs first, ties by id; the kin always leads."""
     starts = np.concatenate([[0], np.cumsum(counts)])
+    sizes = np.bincount(kin)
+    owner = np.repeat(np.arange(counts.size), counts)
+    weights[starts[:-1]] = sizes[kin]
+    order = np.lexsort((outputs, -weights, outputs != owner, owner))
     cumulative = weights[order]
     accumulate(starts, cumulative)
-    return EncoderTable(starts, outputs[order], cumulative)
+    kin_starts = np.concatenate([[0], np.cumsum(sizes)])
+    kin_members = np.argsort(kin, kind="stable").astype(np.int32)
+    return EncoderTable(starts, outputs[order], cumulative, kin, kin_starts, kin_members)

@@ -103,18 +103,20 @@ class DegreeMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeTable:
-    """Server → device: the tree's joins (without heights) and the encoder's sparse table."""
+    """Server → device: the tree's joins (without heights), the encoder's table, which predictor and what burst."""
 
     phase: ClassVar[str] = "tree"
     route: ClassVar[str] = "server → device"
     observers: ClassVar[tuple[str, ...]] = EVERYONE
     tree: Tree
     encoder: EncoderTable
+    predictor: str
+    burst: int
 
     @property
     def nbytes(self) -> int:
         """Bytes on the wire."""
-        return 2 * ID * (self.tree.leaves - 1) + self.encoder.nbytes
+        return 2 * ID * (self.tree.leaves - 1) + self.encoder.nbytes + len(self.predictor) + NUMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,9 @@ class Start:
 @dataclass(frozen=True, slots=True)
 class Token:
     """Device → device: a walk under way, (remaining, ε, p) and the encoded entries so far.
+
+    `walk` numbers it, so that the server can tell which walks are finished; in this simulation it also names the
+    start vertex (walk mod n), which the devices on the way could read.
 
     Its content is seen by the two devices alone; that the two are in contact, by whoever carries it.
     """

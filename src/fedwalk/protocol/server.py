@@ -62,7 +62,7 @@ class Server:
     def encoder_table(
         self, matrices: DegreeMatrices, tree: Tree, encoder: str, threads: int = 1, report: Report = silent
     ) -> EncoderTable:
-        """What devices need of the dissimilarities, in place of the whole matrix (Eq. 11)."""
+        """What devices need of the dissimilarities, in place of the whole matrix (Eq. 12)."""
         return ENCODERS[encoder](matrices, tree, self.epsilon, threads, report)
 
     def starts(self, rounds: int, length: int, predict: float) -> Iterator[Start]:

@@ -60,11 +60,6 @@ class Tree:
         """Each vertex's place in the dendrogram's leaf order."""
         return self.first[: self.leaves]
 
-    @property
-    def children(self) -> NDArray[np.int32]:
-        """(n − 1) × 2: what devices need of the tree; the heights stay with the server."""
-        return self.linkage[:, :2].astype(np.int32)
-
     def common_leaves(self, u: int, v: int) -> int:
         """|leaves(T[u ∨ v])|, the size of the smallest subtree that holds both (Eq. 10)."""
         return int(common_leaves(self.parent, self.size, self.first, u, v))

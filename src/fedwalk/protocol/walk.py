@@ -10,13 +10,13 @@ from fedwalk.errors import InputError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walks:
-    """Finished walks, one row each, and the device-to-device messages they took.
+    """Finished walks, one row each, and the device-to-device messages they took, if that is known.
 
     Walk w started at vertex w mod n; the start is not one of its entries.
     """
 
     sequences: NDArray[np.int32]
-    hops: int
+    hops: int | None
 
     def __post_init__(self) -> None:
         if self.sequences.ndim != 2:
@@ -24,8 +24,8 @@ class Walks:
 
     @property
     def hops_per_walk(self) -> float:
-        """Mean number of times that a walk was handed on."""
-        return self.hops / max(1, len(self.sequences))
+        """Mean number of times that a walk was handed on; NaN if nobody counted."""
+        return np.nan if self.hops is None else self.hops / max(1, len(self.sequences))
 
 
 def expected_hops(length: int, predict: float, burst: int = 2, least: int = 3) -> float:

@@ -71,12 +71,11 @@ class LocalRuntime:
     def walks(self, plan: GroupPlan, vectors: NDArray[np.float32], table: TreeTable, report: Report) -> Walks:
         """All walks in tasks of a few thousand; any thread may take any task."""
         settings, n = self._settings, self._server.vertices
-        predictor = find_predictor(settings.predictor)
+        predictor = find_predictor(table.predictor)
         tables = predictor.prepare(Broadcast(plan.bins, vectors, table.tree))
         job = WalkJob(
-            self._graph.indptr, self._graph.indices,
-            table.encoder.starts, table.encoder.outputs, table.encoder.cumulative,
-            settings.seed, settings.walk_length, float(settings.predict), settings.burst, predictor.least,
+            self._graph.indptr, self._graph.indices, table.encoder.arrays,
+            settings.seed, settings.walk_length, float(settings.predict), table.burst, predictor.least,
         )  # fmt: skip
         count = n * settings.walks
         sequences = np.empty((count, settings.walk_length), np.int32)

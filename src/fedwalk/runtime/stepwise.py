@@ -31,7 +31,7 @@ class StepwiseRuntime:
 
     def __init__(self, graph: Graph, server: Server, settings: Settings, transcript: Transcript) -> None:
         randomness = SimulatedRandomness(settings.seed)
-        self._devices = [Device(v, graph.neighbours(v), randomness) for v in range(graph.vertices)]
+        self._devices = [Device(v, graph.neighbours(v).copy(), randomness) for v in range(graph.vertices)]
         self._server, self._settings, self._transcript = server, settings, transcript
 
     def vectors(self, plan: GroupPlan, report: Report) -> NDArray[np.float32]:
@@ -64,12 +64,11 @@ class StepwiseRuntime:
     def walks(self, plan: GroupPlan, vectors: NDArray[np.float32], table: TreeTable, report: Report) -> Walks:
         """Tree and encoder to each device; then every walk from start to finish, hop by hop."""
         settings = self._settings
-        predictor = find_predictor(settings.predictor)
         # Every device would compute the same from the same public values: once is enough.
-        tables = predictor.prepare(Broadcast(plan.bins, vectors, table.tree))
+        tables = find_predictor(table.predictor).prepare(Broadcast(plan.bins, vectors, table.tree))
         for device in self._devices:
             self._transcript.record(table)
-            device.learn(table, predictor, tables, settings.burst)
+            device.learn(table, tables)
         count = settings.walks * len(self._devices)
         before = self._transcript.traffic["hops"].count
         sequences = self._server.collect_sequences(self._finished(report, count), count, settings.walk_length)

@@ -1,4 +1,4 @@
-"""The paper's predictor (Sec. 4.3, Algorithm 1, lines 14 to 18): the tree's nearest vertices, bin by bin.
+"""The paper's predictor (Sec. 4.3, Algorithm 1, lines 21 to 26): the tree's nearest vertices, bin by bin.
 
 c_u[i] estimates how many neighbours u has in bin i; the pool takes that many vertices of bin i, those nearest
 to u in T, and the two-hop vertex u' is uniform over the pool. Nearest means the smallest common subtree, then

@@ -1,0 +1,57 @@
+"""Kernels compiled from the same loop with other parts inside are never taken for each other."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fedwalk.kernels.jit import kernel, specialised
+
+
+def part() -> int:
+    raise TypeError("a compiled copy has a kernel here")
+
+
+def loop(times: int) -> int:
+    total = 0
+    for _ in range(times):
+        total += part()
+    return total
+
+
+def make(value: int) -> Callable[..., Any]:
+    @kernel
+    def constant() -> int:
+        return value
+
+    return constant
+
+
+def test_parts_from_one_factory_are_told_apart() -> None:
+    assert [specialised(loop, part=make(value))(10) for value in (7, 11)] == [70, 110]
+
+
+def test_parts_without_a_source_file_are_told_apart() -> None:
+    for value in (5555, 7777):
+        scope: dict[str, Any] = {}
+        exec(f"def constant():\n    return {value}\n", {"__name__": "nowhere"}, scope)
+        compiled = kernel_without_cache(scope["constant"])
+        assert specialised(loop, part=compiled)(2) == 2 * value
+
+
+def kernel_without_cache(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba can't cache what has no file."""
+    import numba
+
+    compiled: Callable[..., Any] = numba.njit(function)
+    return compiled
+
+
+def test_constants_are_told_apart() -> None:
+    assert specialised(scale, FACTOR=3)(5) == 15
+    assert specialised(scale, FACTOR=4)(5) == 20
+
+
+FACTOR = 1
+
+
+def scale(x: int) -> int:
+    return x * FACTOR
