@@ -41,6 +41,9 @@ def test_a_single_vertex_is_a_tree() -> None:
         ([[0, 5, 1.0, 2], [1, 2, 1.0, 2], [4, 3, 2.0, 4]], "doesn't exist yet"),
         ([[0, -1, 1.0, 2]], "doesn't exist yet"),
         ([[0, 1, 1.0, 3]], "leaf counts"),
+        ([[0, 1, 1.0]], "rows of four numbers"),
+        ([[0, 0.5, 1.0, 2]], "rows of four numbers"),
+        ([[0, float("nan"), 1.0, 2]], "rows of four numbers"),
     ],
 )
 def test_what_is_no_tree_is_refused(rows: list[list[float]], complaint: str) -> None:

@@ -46,9 +46,18 @@ class Interrupts:
         self._came = True
         if not _delicate(frame):
             raise KeyboardInterrupt
-        self._again = threading.Timer(PATIENCE, _thread.interrupt_main)
+        self._again = threading.Timer(PATIENCE, _interrupt)
         self._again.daemon = True
         self._again.start()
+
+
+def _interrupt() -> None:
+    """Interrupt the main thread, by a true signal where there is one: that ends its waiting for other threads too."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _delicate(frame: FrameType | None) -> bool:

@@ -33,7 +33,11 @@ class Tree:
     order: NDArray[np.int32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        linkage = np.array(self.linkage, np.float64).reshape(-1, 4)
+        linkage = np.array(self.linkage, np.float64)
+        if linkage.ndim != 2 or linkage.shape[1] != 4 or not np.array_equal(linkage[:, :2], np.rint(linkage[:, :2])):
+            raise InputError(
+                "linkage: expected rows of four numbers: two whole ones for the joined nodes, height, leaves."
+            )
         n = len(linkage) + 1
         children = linkage[:, :2].astype(np.int32)
         _check_children(children, n)

@@ -1,0 +1,8 @@
+"""`python -m fedwalk` is `fedwalk`."""
+
+import sys
+
+from fedwalk.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
