@@ -1,15 +1,21 @@
 """What the tests of the outer rooms share: a small labelled graph, its files, and the command in this process."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from fedwalk.cli import main
 from fedwalk.graph import Graph, social_network
 from fedwalk.graph.save import save_edge_list, save_labels
+
+# The first call of a kernel compiles it, which no deadline foresees. In CI the same examples every time.
+settings.register_profile("fedwalk", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("fedwalk")
 
 SMALL = ("--walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", "--seed", "5")
 SETTINGS: dict[str, Any] = {"walks": 3, "walk_length": 12, "dim": 8, "threads": 1, "seed": 5}
