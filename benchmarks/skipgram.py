@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.io
 import scipy.sparse
+from common import publish, table
 from gensim.models import Word2Vec
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
@@ -36,6 +37,13 @@ class Run(NamedTuple):
     wall: float
     cpu: float
     vectors: NDArray[np.float32]
+
+
+class Row(NamedTuple):
+    """What is kept of a run: words per second of wall clock, micro-F1."""
+
+    wall: float
+    f1: float
 
 
 def load(path: Path | None) -> tuple[Any, Any]:
@@ -111,8 +119,27 @@ def main() -> None:
     print(f"{'run':>3} {'trainer':<12} {'words/s':>10} {'words/CPU-s':>12} {'micro-F1':>9} {'load':>5}")
     with tempfile.TemporaryDirectory() as folder:
         corpora = sentences(walks, Path(folder))
-        ratios = [repeat(i, corpora, walks, vertices, labels, options.threads) for i in range(options.repeats)]
-    print(f"fedwalk / gensim, median of {options.repeats}: {median(ratios):.1f}×")
+        runs = [repeat(i, corpora, walks, vertices, labels, options.threads) for i in range(options.repeats)]
+    publish_result(options, walks.size, vertices, runs)
+
+
+def publish_result(options: argparse.Namespace, words: int, vertices: int, runs: list[dict[str, Row]]) -> None:
+    """The medians over the rounds, and the mean and spread of micro-F1."""
+    ratios = [run["fedwalk"].wall / max(run[name].wall for name in run if name != "fedwalk") for run in runs]
+    rows = []
+    for name in runs[0]:
+        f1 = [run[name].f1 for run in runs]
+        quality = f"{np.mean(f1):.4f} ± {np.std(f1):.4f}" if np.isfinite(f1).all() else "–"
+        rows.append([name, f"{median(run[name].wall for run in runs) / 1e3:,.0f} k", quality])
+    text = table(["trainer", "words per second", "micro-F1 at train ratio 0.6"], rows)
+    graph = f" --graph {options.graph.name}" if options.graph else ""
+    publish(
+        "skipgram",
+        f"{vertices:,} vertices, {words / 1e6:.1f} M words, {options.threads} thread(s). fedwalk over the faster gensim, "
+        f"median of {options.repeats} rounds: **{median(ratios):.1f}×**.\n\n{text}",
+        f"python benchmarks/skipgram.py{graph} --walks {options.walks} --threads {options.threads} "
+        f"--repeats {options.repeats}",
+    )
 
 
 def sentences(walks: NDArray[np.int32], folder: Path) -> dict[str, dict[str, Any]]:
@@ -124,17 +151,19 @@ def sentences(walks: NDArray[np.int32], folder: Path) -> dict[str, dict[str, Any
 
 def repeat(
     seed: int, corpora: dict[str, dict[str, Any]], walks: NDArray[np.int32], vertices: int, labels: Any, threads: int
-) -> float:
-    """Every trainer once; our words per second over those of the faster gensim."""
+) -> dict[str, Row]:
+    """Every trainer once."""
     runs = {name: run_gensim(corpus, walks, vertices, threads, seed) for name, corpus in corpora.items()}
     runs["fedwalk"] = timed(walks.size, lambda: train(walks, vertices, seed=seed, threads=threads))
+    rows = {}
     for name, run in runs.items():
-        quality = "" if labels is None else f"{micro_f1(run.vectors, labels):9.4f}"
+        f1 = micro_f1(run.vectors, labels) if labels is not None else float("nan")
+        rows[name] = Row(run.wall, f1)
         print(
-            f"{seed:>3} {name:<12} {run.wall:>10,.0f} {run.cpu:>12,.0f} {quality:>9} {os.getloadavg()[0]:>5.2f}",
+            f"{seed:>3} {name:<12} {run.wall:>10,.0f} {run.cpu:>12,.0f} {f1:9.4f} {os.getloadavg()[0]:>5.2f}",
             flush=True,
         )
-    return runs["fedwalk"].wall / max(runs[name].wall for name in corpora)
+    return rows
 
 
 if __name__ == "__main__":

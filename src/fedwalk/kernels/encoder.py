@@ -19,7 +19,10 @@ from fedwalk.kernels.tree import common_leaves
 
 
 class EncoderArrays(NamedTuple):
-    """Per vertex the possible outputs with cumulative probabilities; the first stands for the vertex's whole kin."""
+    """Per vertex the possible outputs with cumulative probabilities; the first stands for the vertex's whole kin.
+
+    `certain` marks the vertices that can only be returned as they are, so that a walk needn't look further.
+    """
 
     starts: NDArray[np.int64]
     outputs: NDArray[np.int32]
@@ -27,6 +30,7 @@ class EncoderArrays(NamedTuple):
     kin: NDArray[np.int32]
     kin_starts: NDArray[np.int64]
     kin_members: NDArray[np.int32]
+    certain: NDArray[np.bool_]
 
 
 NEAR = 256

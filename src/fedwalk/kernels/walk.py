@@ -83,8 +83,7 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
                 room = min(job.burst, job.length - at)
             target = job.indices[low + below(draw(key, DRAWS * at + CHOOSE), degree)]
             while True:
-                x = uniform(draw(key, DRAWS * at + ENCODE))
-                out[row, at] = encode(job.encoder, target, x)
+                out[row, at] = _disguise(job.encoder, target, key, at)
                 at += 1
                 room -= 1
                 if room == 0:
@@ -103,6 +102,12 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
                 _begin(lanes, i, coming if coming < end else -1, job.seed, n)
                 coming += 1
     return hops, carried
+
+
+@lean_kernel
+def _disguise(encoder: EncoderArrays, vertex: int, key: np.uint64, at: int) -> int:
+    """The vertex as the encoder writes it; no draw is needed where there is no choice."""
+    return vertex if encoder.certain[vertex] else encode(encoder, vertex, uniform(draw(key, DRAWS * at + ENCODE)))
 
 
 @lean_kernel

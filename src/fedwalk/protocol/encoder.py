@@ -38,11 +38,12 @@ class EncoderTable:
     kin: NDArray[np.int32]
     kin_starts: NDArray[np.int64]
     kin_members: NDArray[np.int32]
+    certain: NDArray[np.bool_]
 
     @property
     def arrays(self) -> EncoderArrays:
         """The table as kernels take it."""
-        return EncoderArrays(self.starts, self.outputs, self.cumulative, self.kin, self.kin_starts, self.kin_members)
+        return EncoderArrays(*(getattr(self, name) for name in EncoderArrays._fields))
 
     def encode(self, vertex: int, x: float) -> int:
         """The output for a uniform x in [0, 1)."""
@@ -127,4 +128,5 @@ def _table(
     accumulate(starts, cumulative)
     kin_starts = np.concatenate([[0], np.cumsum(sizes)])
     kin_members = np.argsort(kin, kind="stable").astype(np.int32)
-    return EncoderTable(starts, outputs[order], cumulative, kin, kin_starts, kin_members)
+    certain = (counts == 1) & (sizes[kin] == 1)
+    return EncoderTable(starts, outputs[order], cumulative, kin, kin_starts, kin_members, certain)
