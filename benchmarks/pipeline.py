@@ -2,9 +2,9 @@
 
     python benchmarks/pipeline.py --graph blogcatalog.mat [--walks 80] [--threads 2] [--repeats 3]
 
-Each contender is a process of its own, timed from start to end, its memory as the system counts it. Both use walks of 40
-entries, window 10, 128 dimensions, 5 negative samples, one pass. FedWalk builds its tree, encodes and predicts on top. Needs
-the extra `bench`.
+Each contender is a process of its own, timed from start to end, its memory as the system counts it. Both use
+walks of 40 entries, window 10, 128 dimensions, 5 negative samples, one pass. FedWalk builds its tree, encodes and
+predicts on top. Needs the extra `bench`.
 """
 
 import argparse

@@ -135,8 +135,8 @@ def publish_result(options: argparse.Namespace, words: int, vertices: int, runs:
     graph = f" --graph {options.graph.name}" if options.graph else ""
     publish(
         "skipgram",
-        f"{vertices:,} vertices, {words / 1e6:.1f} M words, {options.threads} thread(s). fedwalk over the faster gensim, "
-        f"median of {options.repeats} rounds: **{median(ratios):.1f}×**.\n\n{text}",
+        f"{vertices:,} vertices, {words / 1e6:.1f} M words, {options.threads} thread(s). "
+        f"fedwalk over the faster gensim, median of {options.repeats} rounds: **{median(ratios):.1f}×**.\n\n{text}",
         f"python benchmarks/skipgram.py{graph} --walks {options.walks} --threads {options.threads} "
         f"--repeats {options.repeats}",
     )
@@ -159,10 +159,8 @@ def repeat(
     for name, run in runs.items():
         f1 = micro_f1(run.vectors, labels) if labels is not None else float("nan")
         rows[name] = Row(run.wall, f1)
-        print(
-            f"{seed:>3} {name:<12} {run.wall:>10,.0f} {run.cpu:>12,.0f} {f1:9.4f} {os.getloadavg()[0]:>5.2f}",
-            flush=True,
-        )
+        speed = f"{run.wall:>10,.0f} {run.cpu:>12,.0f}"
+        print(f"{seed:>3} {name:<12} {speed} {f1:9.4f} {os.getloadavg()[0]:>5.2f}", flush=True)
     return rows
 
 

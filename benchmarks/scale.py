@@ -1,0 +1,90 @@
+"""How time and memory grow: generated social networks of Flickr's density and size, and larger.
+
+    python benchmarks/scale.py flickr                 80,513 vertices, 5.9 M edges, the paper's full settings
+    python benchmarks/scale.py million                a million vertices of mean degree 10, 10 walks each
+    python benchmarks/scale.py growth [--sizes 10000,20000,40000,80000,160000] [--walks 10]
+
+Every run is a process of its own, so that its peak memory is too. `growth` fits an exponent to each stage's seconds.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+from common import publish, table
+
+STAGES = ("matrices", "tree", "encoder", "walks", "skipgram")
+
+RUN = """
+import json, sys, time
+import fedwalk
+from fedwalk.job import peak_rss_bytes
+vertices, degree, communities, walks = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+began = time.perf_counter()
+graph = fedwalk.social_network(vertices=vertices, mean_degree=degree, communities=communities, seed=0)
+made = time.perf_counter() - began
+show = lambda stage, done, total: (done, total) == (1, 1) and print(f"  {stage}", file=sys.stderr, flush=True)
+model = fedwalk.FedWalk(walks=walks, progress=show)
+model.fit(graph)
+print(json.dumps({"vertices": graph.vertices, "edges": graph.edges, "labels": graph.labels.count, "generate": made,
+                  "seconds": model.seconds_, "total": time.perf_counter() - began - made, "peak": peak_rss_bytes(),
+                  "threads": model.settings_.threads, "hops": model.walks_.hops_per_walk,
+                  "entries": model.walks_.sequences.size, "outputs": model.encoder_.outputs.size}))
+"""
+
+
+def run(vertices: int, degree: float, communities: int, walks: int) -> dict[str, Any]:
+    """One network, one run, in a process of its own."""
+    print(f"{vertices:,} vertices, mean degree {degree:g}, {walks} walks", file=sys.stderr, flush=True)
+    command = [sys.executable, "-c", RUN, str(vertices), str(degree), str(communities), str(walks)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    record: dict[str, Any] = json.loads(done.stdout)
+    return record
+
+
+def describe(record: dict[str, Any], title: str) -> str:
+    """One run as a paragraph and a table of its stages."""
+    rows = [[stage, f"{record['seconds'][stage]:.1f} s"] for stage in ("bins", "vectors", *STAGES)]
+    rows.append(["in all", f"{record['total']:.0f} s"])
+    return (
+        f"{title}: {record['vertices']:,} vertices, {record['edges']:,} edges, {record['labels']} labels, "
+        f"{record['entries']:,} entries, {record['threads']} threads. Peak memory {record['peak'] / 1e9:.1f} GB; "
+        f"{record['hops']:.3f} hops per walk.\n\n{table(['stage', 'time'], rows)}"
+    )
+
+
+def growth(sizes: list[int], walks: int) -> str:
+    """Seconds per stage for each size, and the exponents of a fitted power law."""
+    records = [run(size, 40.0, 60, walks) for size in sizes]
+    seconds = np.array([[record["seconds"][stage] for stage in STAGES] for record in records])
+    exponents = [np.polyfit(np.log(sizes), np.log(column), 1)[0] for column in seconds.T]
+    rows = [
+        [f"{size:,}", *(f"{s:.1f} s" for s in row), f"{record['peak'] / 1e9:.1f} GB"]
+        for size, row, record in zip(sizes, seconds, records, strict=True)
+    ]
+    rows.append(["exponent", *(f"{e:.2f}" for e in exponents), ""])
+    return f"Mean degree 40, {walks} walks per vertex.\n\n{table(['vertices', *STAGES, 'peak memory'], rows)}"
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("flickr", "million", "growth"))
+    parser.add_argument("--sizes", default="10000,20000,40000,80000,160000")
+    parser.add_argument("--walks", type=int, default=10)
+    options = parser.parse_args()
+    command = f"python benchmarks/scale.py {options.what}"
+    if options.what == "flickr":
+        publish("flickr", describe(run(80_513, 2 * 5_899_882 / 80_513, 195, 80), "Flickr-like, generated"), command)
+    elif options.what == "million":
+        publish("million", describe(run(1_000_000, 10.0, 500, 10), "Generated"), command)
+    else:
+        sizes = [int(size) for size in options.sizes.split(",")]
+        publish("growth", growth(sizes, options.walks), f"{command} --sizes {options.sizes} --walks {options.walks}")
+
+
+if __name__ == "__main__":
+    main()
