@@ -53,6 +53,8 @@ def publish(section: str, text: str, command: str) -> None:
     print(content)
     begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"
     page = PAGE.read_text(encoding="utf-8")
+    if begin not in page:
+        page = f"{page}\n## {section.capitalize()}\n\n{begin}\n{end}\n"
     before, rest = page.split(begin)
     after = rest.split(end)[1]
     PAGE.write_text(f"{before}{begin}\n{content}\n{end}{after}", encoding="utf-8")

@@ -24,6 +24,8 @@ from fedwalk.protocol.tree import Tree
 PART_VERTICES = 1024
 PART_ROWS = 32_768
 MOST_PIVOTS = 32
+PIVOT_ROWS = PART_ROWS // 4
+"""Rows of the pivots together: among hubs a few pivots and one more split cost less than many pivots at once."""
 
 Builder = Callable[[DegreeMatrices, int, int, Report], Tree]
 Members = NDArray[np.int64]
@@ -62,7 +64,7 @@ def divide(matrices: DegreeMatrices, members: Members, seed: int, threads: int, 
     excess = max(len(members) / PART_VERTICES, lengths.sum() / PART_ROWS)
     if len(members) == 1 or excess <= 1:
         return [members]
-    pivots = _pivots(members, int(np.clip(np.ceil(2 * excess), 2, MOST_PIVOTS)), seed, depth)
+    pivots = _pivots(matrices, members, int(np.clip(np.ceil(2 * excess), 2, MOST_PIVOTS)), seed, depth)
     nearest = cross_dissimilarity(matrices, pivots, members, threads).argmin(axis=0)
     pieces = [members[nearest == p] for p in range(len(pivots))]
     if max(map(len, pieces)) > 0.9 * len(members):
@@ -70,10 +72,11 @@ def divide(matrices: DegreeMatrices, members: Members, seed: int, threads: int, 
     return [part for piece in pieces if len(piece) for part in divide(matrices, piece, seed, threads, depth + 1)]
 
 
-def _pivots(members: Members, count: int, seed: int, depth: int) -> Members:
-    """A few members drawn at random, ascending."""
-    order = np.argsort(lots(seed, CLUSTERING, members, depth), kind="stable")
-    return np.sort(members[order[:count]])
+def _pivots(matrices: DegreeMatrices, members: Members, count: int, seed: int, depth: int) -> Members:
+    """A few members drawn at random, ascending: `count`, or as many as PIVOT_ROWS allows, but two at least."""
+    drawn = members[np.argsort(lots(seed, CLUSTERING, members, depth), kind="stable")[:count]]
+    affordable = int(np.count_nonzero(np.cumsum(matrices.lengths[drawn]) <= PIVOT_ROWS))
+    return np.sort(drawn[: max(2, affordable)])
 
 
 def _cut_by_length(members: Members, lengths: NDArray[np.int64], pieces: int) -> list[Members]:
