@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fedwalk import __version__
 from fedwalk.errors import InputError, RunFolderError
+from fedwalk.kernels.encoder import EncoderArrays
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.tree import Tree
@@ -246,7 +247,7 @@ _LOADERS: dict[str, Callable[[Path], Any]] = {
     "bins": lambda folder: np.load(folder / "bins.npy"),
     "vectors": lambda folder: np.load(folder / "vectors.npy"),
     "tree": lambda folder: Tree(_read_arrays(folder / "tree.npz")["linkage"]),
-    "encoder": lambda folder: EncoderTable(**_read_arrays(folder / "encoder.npz")),
+    "encoder": lambda folder: EncoderTable(EncoderArrays(**_read_arrays(folder / "encoder.npz"))),
     "walks": lambda folder: Walks(np.load(folder / "walks.npy", mmap_mode="r"), int(np.load(folder / "hops.npy"))),
     "skipgram": lambda folder: np.load(folder / "skipgram.npy"),
 }

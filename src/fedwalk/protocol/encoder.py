@@ -32,18 +32,17 @@ class EncoderTable:
     weight 1 each, and listing them for each other would take quadratic room around a hub with many pendants.
     """
 
-    starts: NDArray[np.int64]
-    outputs: NDArray[np.int32]
-    cumulative: NDArray[np.float64]
-    kin: NDArray[np.int32]
-    kin_starts: NDArray[np.int64]
-    kin_members: NDArray[np.int32]
-    certain: NDArray[np.bool_]
+    arrays: EncoderArrays
 
     @property
-    def arrays(self) -> EncoderArrays:
-        """The table as kernels take it."""
-        return EncoderArrays(*(getattr(self, name) for name in EncoderArrays._fields))
+    def outputs(self) -> NDArray[np.int32]:
+        """All vertices' outputs, one list after the other."""
+        return self.arrays.outputs
+
+    @property
+    def cumulative(self) -> NDArray[np.float64]:
+        """The cumulative probability of each output in its list."""
+        return self.arrays.cumulative
 
     def encode(self, vertex: int, x: float) -> int:
         """The output for a uniform x in [0, 1)."""
@@ -51,16 +50,17 @@ class EncoderTable:
 
     def probabilities(self, vertex: int) -> dict[int, float]:
         """Pr[output | vertex] for every possible output."""
-        here = slice(self.starts[vertex], self.starts[vertex + 1])
-        own, *shares = np.diff(self.cumulative[here], prepend=0.0).tolist()
-        kin = self.kin_members[self.kin_starts[self.kin[vertex]] : self.kin_starts[self.kin[vertex] + 1]].tolist()
-        others = zip(self.outputs[here].tolist()[1:], shares, strict=True)
+        table = self.arrays
+        here = slice(table.starts[vertex], table.starts[vertex + 1])
+        own, *shares = np.diff(table.cumulative[here], prepend=0.0).tolist()
+        kin = table.kin_members[table.kin_starts[table.kin[vertex]] : table.kin_starts[table.kin[vertex] + 1]].tolist()
+        others = zip(table.outputs[here].tolist()[1:], shares, strict=True)
         return dict.fromkeys(kin, own / len(kin)) | dict(others)
 
     @property
     def nbytes(self) -> int:
         """Bytes on the wire: count, kin and its share per vertex, the kin's lists, id and share per other output."""
-        n = self.kin.size
+        n = self.arrays.kin.size
         return n * (4 + 4 + 8) + 4 * n + 12 * (self.outputs.size - n)
 
 
@@ -129,4 +129,4 @@ def _table(
     kin_starts = np.concatenate([[0], np.cumsum(sizes)])
     kin_members = np.argsort(kin, kind="stable").astype(np.int32)
     certain = (counts == 1) & (sizes[kin] == 1)
-    return EncoderTable(starts, outputs[order], cumulative, kin, kin_starts, kin_members, certain)
+    return EncoderTable(EncoderArrays(starts, outputs[order], cumulative, kin, kin_starts, kin_members, certain))
