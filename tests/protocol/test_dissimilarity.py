@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import reference
 from fedwalk.kernels.dtw import dtw
+from fedwalk.protocol import dissimilarity
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.dissimilarity import cross_dissimilarity, pairwise_dissimilarity
 
@@ -17,11 +18,18 @@ def random_matrices(seed: int, lengths: list[int], k: int) -> DegreeMatrices:
 LENGTHS = st.lists(st.integers(1, 12), min_size=2, max_size=40)
 
 
+FEW = pytest.mark.parametrize("few", [0, dissimilarity.FEW], ids=["groups", "pairs"])
+"""Whether members stand side by side in groups or every pair has a lane of its own."""
+
+
+@FEW
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32), LENGTHS, st.sampled_from([1, 2, 9]))
-def test_pairwise_dissimilarity_follows_the_recurrence(seed: int, lengths: list[int], k: int) -> None:
+def test_pairwise_dissimilarity_follows_the_recurrence(few: int, seed: int, lengths: list[int], k: int) -> None:
     matrices = random_matrices(seed, lengths, k)
-    condensed = pairwise_dissimilarity(matrices, np.arange(len(lengths)), threads=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dissimilarity, "FEW", few)
+        condensed = pairwise_dissimilarity(matrices, np.arange(len(lengths)), threads=2)
     expected = [
         reference.dtw(matrices[u], matrices[v]) for u in range(len(lengths)) for v in range(u + 1, len(lengths))
     ]
@@ -39,7 +47,9 @@ def test_cross_dissimilarity_follows_the_recurrence(seed: int, lengths: list[int
         np.testing.assert_allclose(table[i], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_members_may_come_in_any_order_and_any_number_of_threads() -> None:
+@FEW
+def test_members_may_come_in_any_order_and_any_number_of_threads(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dissimilarity, "FEW", few)
     matrices = random_matrices(1, list(range(1, 50)), 7)
     members = np.random.default_rng(0).permutation(49)
     one, two = (pairwise_dissimilarity(matrices, members, threads=t) for t in (1, 2))

@@ -1,10 +1,13 @@
-"""Dynamic time warping with L1 local cost (Eq. 6 and 7), sixteen sequences at a time.
+"""Dynamic time warping with L1 local cost (Eq. 6 and 7), sixteen pairs of sequences at a time.
 
 Sixteen sequences of similar length lie side by side in memory (rows, then dimensions, then lanes), so
 one fused loop over the lanes fills a whole AVX-512 register. Two rows of the query are taken at once:
 each number of the block is then loaded once for two cells. A lane's result is read at its own length, so
 what pads the shorter ones never matters. The number of dimensions is frozen into the compiled code,
 because only a constant inner loop is unrolled and vectorised.
+
+Many sequences meet the lanes one query at a time, which needs no copy of the query (`distances`). Among a few hubs that
+would leave lanes empty, and packing is nothing beside their cells: there every lane is a pair of its own (`pairs`).
 """
 
 from collections.abc import Callable
@@ -18,8 +21,9 @@ from fedwalk.kernels.jit import kernel, lane_kernel, specialised
 LANES = 16
 Lanes = NDArray[np.float32]
 INFINITE = np.float32(np.inf)
-K = 1
-"""Stands for the number of bins in the plain loops below; `_group_kernel` compiles copies with the real one."""
+K, QUERY_STRIDE, QUERY_LANE = 1, 1, 0
+"""Stand for constants of the compiled copies of the plain loops below: the number of bins, and how a query lies in
+memory, as plain rows that all lanes share (1, 0) or packed as the lanes themselves are (LANES, 1)."""
 
 
 def aligned(count: int) -> NDArray[np.float32]:
@@ -67,8 +71,8 @@ def two_rows(query: Lanes, block: Lanes, length: int, above: Lanes, between: Lan
             second = np.float32(0)
             for c in range(K):
                 x = b[c * LANES + t]
-                first += abs(query[c] - x)
-                second += abs(query[K + c] - x)
+                first += abs(query[c * QUERY_STRIDE + t * QUERY_LANE] - x)
+                second += abs(query[(K + c) * QUERY_STRIDE + t * QUERY_LANE] - x)
             upper = first + min(min(above[o + t], above[o + LANES + t]), between[o + t])
             lower = second + min(min(between[o + t], upper), below[o + t])
             between[o + LANES + t] = upper
@@ -86,49 +90,119 @@ def _distances(
     below: Lanes,
     out: Lanes,
 ) -> None:
-    """DTW of every query to every member of one group."""
-    pack(rows, K, starts, members, block)
-    length = np.max(starts[members + 1] - starts[members])
-    for q in range(queries.size):
-        begin, end = starts[queries[q]], starts[queries[q] + 1]
+    """DTW of every query to every member, sixteen members at a time."""
+    for group in range(0, members.size, LANES):
+        lanes = members[group : group + LANES]
+        pack(rows, K, starts, lanes, block)
+        length = np.max(starts[lanes + 1] - starts[lanes])
+        for q in range(queries.size):
+            begin, end = starts[queries[q]], starts[queries[q] + 1]
+            above[:LANES] = np.float32(0)
+            above[LANES : (length + 1) * LANES] = INFINITE
+            between[:LANES] = INFINITE
+            if (end - begin) % 2 == 1:
+                below[:LANES] = INFINITE
+                one_row(rows[begin * K : (begin + 1) * K], block, length, above, below)
+                above, below = below, above
+                begin += 1
+            for i in range(begin, end, 2):
+                below[:LANES] = INFINITE
+                two_rows(rows[i * K : (i + 2) * K], block, length, above, between, below)
+                above, below = below, above
+            for lane in range(lanes.size):
+                v = lanes[lane]
+                out[q, group + lane] = above[(starts[v + 1] - starts[v]) * LANES + lane]
+
+
+def _pairs(
+    rows: Lanes,
+    starts: NDArray[np.int64],
+    lefts: NDArray[np.int64],
+    rights: NDArray[np.int64],
+    query: Lanes,
+    block: Lanes,
+    above: Lanes,
+    between: Lanes,
+    below: Lanes,
+    out: Lanes,
+) -> None:
+    """DTW of each left to its right, sixteen pairs at a time."""
+    for group in range(0, lefts.size, LANES):
+        left, right = lefts[group : group + LANES], rights[group : group + LANES]
+        pack(rows, K, starts, left, query)
+        pack(rows, K, starts, right, block)
+        heights, lengths = starts[left + 1] - starts[left], starts[right + 1] - starts[right]
+        length = np.max(lengths)
         above[:LANES] = np.float32(0)
         above[LANES : (length + 1) * LANES] = INFINITE
         between[:LANES] = INFINITE
-        if (end - begin) % 2 == 1:
+        for i in range(0, np.max(heights), 2):
             below[:LANES] = INFINITE
-            one_row(rows[begin * K : (begin + 1) * K], block, length, above, below)
+            two_rows(query[i * K * LANES : (i + 2) * K * LANES], block, length, above, between, below)
+            for lane in range(left.size):
+                if heights[lane] == i + 1:
+                    out[group + lane] = between[lengths[lane] * LANES + lane]
+                elif heights[lane] == i + 2:
+                    out[group + lane] = below[lengths[lane] * LANES + lane]
             above, below = below, above
-            begin += 1
-        for i in range(begin, end, 2):
-            below[:LANES] = INFINITE
-            two_rows(rows[i * K : (i + 2) * K], block, length, above, between, below)
-            above, below = below, above
-        for lane in range(members.size):
-            v = members[lane]
-            out[q, lane] = above[(starts[v + 1] - starts[v]) * LANES + lane]
 
 
 @cache
-def _group_kernel(k: int) -> Callable[..., None]:
+def _distances_kernel(k: int) -> Callable[..., None]:
     """`_distances` for k bins: the row loops stay functions of their own, or LLVM can't tell the buffers apart."""
     one = specialised(one_row, lane_kernel, K=k)
     two = specialised(two_rows, lane_kernel, K=k)
     return specialised(_distances, K=k, one_row=one, two_rows=two)
 
 
-def distances_to_group(
+@cache
+def _pairs_kernel(k: int) -> Callable[..., None]:
+    """`_pairs` for k bins."""
+    two = specialised(two_rows, lane_kernel, K=k, QUERY_STRIDE=LANES, QUERY_LANE=1)
+    return specialised(_pairs, K=k, two_rows=two)
+
+
+def distances(
     rows: NDArray[np.float32],
     starts: NDArray[np.int64],
     queries: NDArray[np.int64],
     members: NDArray[np.int64],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[i, j] with DTW(queries[i], members[j]) for at most sixteen members of similar length."""
+    """Fill out[i, j] with DTW(queries[i], members[j]); best if neighbours among the members have similar lengths."""
     k = rows.shape[1]
     length = int((starts[members + 1] - starts[members]).max())
     block = aligned(length * k * LANES)
     above, between, below = (aligned((length + 1) * LANES) for _ in range(3))
-    _group_kernel(k)(rows.reshape(-1), starts, queries, members, block, above, between, below, out)
+    _distances_kernel(k)(rows.reshape(-1), starts, queries, members, block, above, between, below, out)
+
+
+def pairs(
+    rows: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    lefts: NDArray[np.int64],
+    rights: NDArray[np.int64],
+    out: NDArray[np.float32],
+) -> None:
+    """Fill out[i] with DTW(lefts[i], rights[i]); best if neighbouring pairs are alike, the left one longer."""
+    k = rows.shape[1]
+    height = int((starts[lefts + 1] - starts[lefts]).max())
+    length = int((starts[rights + 1] - starts[rights]).max())
+    query, block = aligned((height + 1) * k * LANES), aligned(length * k * LANES)
+    above, between, below = (aligned((length + 1) * LANES) for _ in range(3))
+    _pairs_kernel(k)(rows.reshape(-1), starts, lefts, rights, query, block, above, between, below, out)
+
+
+@kernel
+def condense(
+    table: NDArray[np.float32], order: NDArray[np.int64], start: int, count: int, out: NDArray[np.float32]
+) -> None:
+    """Put table[i, lane], of order[i] and order[start + lane], in its place in scipy's condensed matrix."""
+    for lane in range(table.shape[1]):
+        place = order[start + lane]
+        for i in range(start + lane):
+            low, high = min(order[i], place), max(order[i], place)
+            out[count * low - low * (low + 1) // 2 + high - low - 1] = table[i, lane]
 
 
 @kernel

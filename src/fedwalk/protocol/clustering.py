@@ -9,6 +9,7 @@ A builder is a function (matrices, seed, threads, report) → Tree, entered in `
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
 
 from fedwalk.kernels.random import CLUSTERING, lots
-from fedwalk.kernels.threads import Report, silent
+from fedwalk.kernels.threads import Report, run_tasks, silent
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.dissimilarity import cross_dissimilarity, pairwise_dissimilarity
 from fedwalk.protocol.tree import Tree
@@ -41,18 +42,17 @@ def average(matrices: DegreeMatrices, seed: int = 0, threads: int = 1, report: R
 def hybrid(matrices: DegreeMatrices, seed: int = 0, threads: int = 1, report: Report = silent) -> Tree:
     """Divisive at the top, exact average linkage inside the parts and over their medoids."""
     parts = divide(matrices, np.arange(len(matrices)), seed, threads)
-    work = [1 + int(matrices.lengths[part].sum()) ** 2 // 1000 for part in parts]
-    medoids, trees, done = [], [], 0
-    for part, cost in zip(parts, work, strict=True):
-        condensed = pairwise_dissimilarity(matrices, part, threads)
-        medoids.append(part[_medoid(condensed, len(part))])
-        trees.append(_average_linkage(condensed, len(part)))
-        done += cost
-        report(done, sum(work) + 1)
-    between = pairwise_dissimilarity(matrices, np.array(medoids), threads)
-    tree = Tree(graft(parts, trees, _average_linkage(between, len(parts)), len(matrices)))
-    report(sum(work) + 1, sum(work) + 1)
-    return tree
+    work = [1 + int(matrices.lengths_of(part).sum()) ** 2 // 1000 for part in parts]
+    done = run_tasks([partial(_cluster, matrices, part) for part in parts], threads, report, work)
+    trees, medoids = [tree for tree, _ in done], np.array([medoid for _, medoid in done])
+    between = pairwise_dissimilarity(matrices, medoids, threads)
+    return Tree(graft(parts, trees, _average_linkage(between, len(parts)), len(matrices)))
+
+
+def _cluster(matrices: DegreeMatrices, part: Members) -> tuple[NDArray[np.float64], int]:
+    """A part's own linkage array and its medoid."""
+    condensed = pairwise_dissimilarity(matrices, part)
+    return _average_linkage(condensed, len(part)), int(part[_medoid(condensed, len(part))])
 
 
 BUILDERS: dict[str, Builder] = {"hybrid": hybrid, "average": average}
@@ -60,7 +60,7 @@ BUILDERS: dict[str, Builder] = {"hybrid": hybrid, "average": average}
 
 def divide(matrices: DegreeMatrices, members: Members, seed: int, threads: int, depth: int = 0) -> list[Members]:
     """Split until every part has at most PART_VERTICES vertices and PART_ROWS rows (or is one hub)."""
-    lengths = matrices.lengths[members]
+    lengths = matrices.lengths_of(members)
     excess = max(len(members) / PART_VERTICES, lengths.sum() / PART_ROWS)
     if len(members) == 1 or excess <= 1:
         return [members]
@@ -75,7 +75,7 @@ def divide(matrices: DegreeMatrices, members: Members, seed: int, threads: int, 
 def _pivots(matrices: DegreeMatrices, members: Members, count: int, seed: int, depth: int) -> Members:
     """A few members drawn at random, ascending: `count`, or as many as PIVOT_ROWS allows, but two at least."""
     drawn = members[np.argsort(lots(seed, CLUSTERING, members, depth), kind="stable")[:count]]
-    affordable = int(np.count_nonzero(np.cumsum(matrices.lengths[drawn]) <= PIVOT_ROWS))
+    affordable = int(np.count_nonzero(np.cumsum(matrices.lengths_of(drawn)) <= PIVOT_ROWS))
     return np.sort(drawn[: max(2, affordable)])
 
 

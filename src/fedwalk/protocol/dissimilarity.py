@@ -6,24 +6,20 @@ numbers themselves; where an exact value matters (the encoder) `kernels.dtw.dtw`
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.kernels.dtw import LANES, distances_to_group
-from fedwalk.kernels.threads import Report, run_tasks, silent
+from fedwalk.kernels.dtw import LANES, condense, distances, pairs
+from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
 from fedwalk.protocol.degree import DegreeMatrices
 
+FEW = 256
+"""Up to so many members every pair gets a lane of its own; beyond, lanes are well filled without it."""
 
-def _by_length(matrices: DegreeMatrices, members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions of the members, shortest first: neighbours in this order share a group of lanes."""
-    return np.argsort(matrices.lengths[members], kind="stable")
-
-
-def _cells(matrices: DegreeMatrices, queries: NDArray[np.int64], group: NDArray[np.int64]) -> int:
-    """How many cells the kernel fills for these queries against this group, in thousands."""
-    lengths = matrices.lengths
-    return 1 + int(lengths[queries].sum() * lengths[group].max()) * LANES // 1000
+TASKS_PER_THREAD = 16
+"""Enough for the last task to be short and for progress to move."""
 
 
 def cross_dissimilarity(
@@ -35,20 +31,21 @@ def cross_dissimilarity(
 ) -> NDArray[np.float32]:
     """dissim(q, v) for every query and member, as a len(queries) × len(members) array."""
     out = np.empty((len(queries), len(members)), np.float32)
-    order = _by_length(matrices, members)
-    tasks: list[Callable[[], None]] = []
-    costs = []
+    lengths = matrices.lengths_of(members)
+    order = np.argsort(lengths, kind="stable")
+    work = np.cumsum(lengths[order])
 
-    def fill(places: NDArray[np.int64]) -> None:
-        lanes = np.empty((len(queries), len(places)), np.float32)
-        distances_to_group(matrices.rows, matrices.starts, queries, members[places], lanes)
-        out[:, places] = lanes
+    def fill(begin: int, end: int) -> None:
+        places = order[begin:end]
+        table = np.empty((len(queries), len(places)), np.float32)
+        distances(matrices.rows, matrices.starts, queries, members[places], table)
+        out[:, places] = table
 
-    for start in range(0, len(members), LANES):
-        places = order[start : start + LANES]
-        tasks.append(partial(fill, places))
-        costs.append(_cells(matrices, queries, members[places]))
-    run_tasks(tasks, threads, report, costs)
+    shares = np.linspace(0, work[-1], threads * TASKS_PER_THREAD + 1)[1:-1]
+    inner = np.searchsorted(work, shares) // LANES * LANES
+    cuts = np.unique([0, *inner, len(members)])
+    tasks = [partial(fill, a, b) for a, b in pairwise(cuts.tolist())]
+    run_tasks(tasks, threads, report, [int(lengths[order[a:b]].sum()) for a, b in pairwise(cuts)])
     return out
 
 
@@ -61,25 +58,55 @@ def pairwise_dissimilarity(
     """The condensed matrix (scipy's order) of dissim(u, v) among the members."""
     m = len(members)
     out = np.empty(m * (m - 1) // 2, np.float32)
-    if m < 2:
-        return out
-    order = _by_length(matrices, members)
-    tasks: list[Callable[[], None]] = []
-    costs = []
-
-    def fill(start: int) -> None:
-        places = order[start : start + LANES]
-        partners = order[: start + len(places) - 1]
-        lanes = np.empty((len(partners), len(places)), np.float32)
-        distances_to_group(matrices.rows, matrices.starts, members[partners], members[places], lanes)
-        for lane, place in enumerate(places):
-            others = partners[: start + lane]
-            low, high = np.minimum(others, place), np.maximum(others, place)
-            out[m * low - low * (low + 1) // 2 + high - low - 1] = lanes[: start + lane, lane]
-
-    for start in range(0, m, LANES):
-        places = order[start : start + LANES]
-        tasks.append(partial(fill, start))
-        costs.append(_cells(matrices, members[order[: start + len(places) - 1]], members[places]))
+    order = np.argsort(matrices.lengths_of(members), kind="stable")
+    tasks, costs = (_by_pairs if m <= FEW else _by_groups)(matrices, members, order, threads, out)
     run_tasks(tasks, threads, report, costs)
     return out
+
+
+Tasks = tuple[list[Callable[[], None]], list[int]]
+"""What to do, and about how much work each is."""
+
+
+def _by_pairs(
+    matrices: DegreeMatrices,
+    members: NDArray[np.int64],
+    order: NDArray[np.int64],
+    threads: int,
+    out: NDArray[np.float32],
+) -> Tasks:
+    """Every pair in a lane of its own: each member, from the shortest to the longest, with all shorter ones."""
+    longer, shorter = (order[side] for side in np.tril_indices(len(members), -1))
+    low, high = np.minimum(longer, shorter), np.maximum(longer, shorter)
+    place = len(members) * low - low * (low + 1) // 2 + high - low - 1
+
+    def fill(begin: int, end: int) -> None:
+        part = np.empty(end - begin, np.float32)
+        pairs(matrices.rows, matrices.starts, members[longer[begin:end]], members[shorter[begin:end]], part)
+        out[place[begin:end]] = part
+
+    pieces = ranges(len(place), 1 if threads == 1 else threads * TASKS_PER_THREAD)
+    return [partial(fill, a, b) for a, b in pieces], [b - a for a, b in pieces]
+
+
+def _by_groups(
+    matrices: DegreeMatrices,
+    members: NDArray[np.int64],
+    order: NDArray[np.int64],
+    threads: int,
+    out: NDArray[np.float32],
+) -> Tasks:
+    """Sixteen members side by side, and one after the other all those before them in the order."""
+    lengths = matrices.lengths_of(members[order])
+    rows_before = np.cumsum(lengths)
+
+    def fill(start: int) -> None:
+        group = order[start : start + LANES]
+        partners = order[: start + len(group) - 1]
+        table = np.empty((len(partners), len(group)), np.float32)
+        distances(matrices.rows, matrices.starts, members[partners], members[group], table)
+        condense(table, order, start, len(members), out)
+
+    starts = range(0, len(members), LANES)
+    last = [min(start + LANES, len(members)) - 1 for start in starts]
+    return [partial(fill, start) for start in starts], [1 + int(rows_before[i] * lengths[i]) // 1000 for i in last]
