@@ -150,9 +150,8 @@ def _pair_codes(u: NDArray[np.integer], v: NDArray[np.integer], n: int) -> NDArr
     return np.asarray(np.minimum(u, v).astype(np.int64) * n + np.maximum(u, v))
 
 
-def pool_precision(evidence: Evidence) -> Iterator[Row]:
-    """How many of the vertices that the predictor may jump to are neighbours of the vertex jumped through."""
-    graph, model = evidence.graph, evidence.model
+def pool_precision(graph: Graph, model: FedWalk) -> tuple[float, float]:
+    """The share of a two-hop pool that are neighbours of its vertex, mean over the vertices; and the same by chance."""
     pools = tree.prepare(Broadcast(model.bins_, model.degree_vectors_, model.tree_))
     precision, chance = [], []
     for u in range(graph.vertices):
@@ -160,10 +159,16 @@ def pool_precision(evidence: Evidence) -> Iterator[Row]:
         if pool:
             precision.append(np.isin(pool, graph.neighbours(u)).mean())
             chance.append(graph.degrees[u] / (graph.vertices - 1))
+    return float(np.mean(precision)), float(np.mean(chance))
+
+
+def strangers(evidence: Evidence) -> Iterator[Row]:
+    """How many of the vertices that the predictor may jump to are neighbours of the vertex jumped through."""
+    precision, chance = pool_precision(evidence.graph, evidence.model)
     yield (
         "Vertices in u's two-hop pool that are neighbours of u, mean over u",
         "the closest to u in the tree",
-        f"{np.mean(precision):.1%} (by chance {np.mean(chance):.1%}); the others are strangers who receive a token",
+        f"{precision:.1%} (by chance {chance:.1%}); the others are strangers who receive a token",
     )
 
 
@@ -174,7 +179,7 @@ FINDINGS: tuple[Callable[[Evidence], Iterator[Row]], ...] = (
     degree_one_victims,
     encoder,
     first_tokens,
-    pool_precision,
+    strangers,
 )
 
 
