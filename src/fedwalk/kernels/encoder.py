@@ -4,8 +4,8 @@ v2 can be drawn for v1 only if ε·dissim·leaves < 745, i.e. dissim ≤ budget 
 beyond that exp() is zero in double precision. A path through the cost matrix visits the first and the
 last pair of rows, so dissim ≥ ‖first − first‖₁ + ‖last − last‖₁ (once, not twice, if both have a single row).
 Near v1 the tree is climbed and each sibling subtree, an interval in leaf order, is scanned. Far from it the bound
-is so tight that candidates are looked up in a sorted list of a number that dissim bounds: the `mark`,
-a sum of the first and last rows with weights in [−1, 1].
+is so tight that candidates are looked up in a sorted list of a number that dissim bounds: a `mark`,
+a sum of the first and last rows with weights in [−1, 1]. A second mark with other weights thins them out.
 """
 
 from typing import NamedTuple
@@ -33,8 +33,20 @@ class EncoderArrays(NamedTuple):
     certain: NDArray[np.bool_]
 
 
-NEAR = 256
-"""Subtrees up to this many leaves are scanned leaf by leaf."""
+class Marks(NamedTuple):
+    """Two marks of every vertex: by vertex, by ascending first mark (`by_first` names the vertices), and by leaf.
+
+    Scans run over the sorted and the leaf-ordered copies, one number after the other.
+    """
+
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    by_first: NDArray[np.int64]
+    sorted_first: NDArray[np.float64]
+    sorted_second: NDArray[np.float64]
+    leaf_first: NDArray[np.float64]
+    leaf_second: NDArray[np.float64]
+
 
 ROUNDING = 1e-6
 """Room for rounding in the marks and bounds, which only pre-select."""
@@ -95,39 +107,57 @@ def _exponent(
 
 
 @kernel
+def _alike(first: float, second: float, marks: Marks, v: int, width: float) -> bool:
+    """Whether two marks are both as close to v's as the bound demands."""
+    return bool(abs(first - marks.first[v]) <= width and abs(second - marks.second[v]) <= width)
+
+
+@kernel
 def _gather(
     v: int,
     parent: NDArray[np.int32],
     size: NDArray[np.int32],
     first: NDArray[np.int32],
     order: NDArray[np.int32],
-    marks: NDArray[np.float64],
-    by_mark: NDArray[np.int64],
-    sorted_marks: NDArray[np.float64],
+    marks: Marks,
     kin: NDArray[np.int32],
     reach: float,
     near: NDArray[np.int64],
     leaves: NDArray[np.int64],
 ) -> int:
-    """Vertices, not of v's kin, whose mark is within reach / leaves of v's, with their leaves; returns how many."""
+    """Vertices, not of v's kin, whose marks are within reach / leaves of v's, with their leaves; returns how many.
+
+    Subtrees of up to 4√n leaves are scanned: what the window then holds shrinks as fast as the scans grow.
+    """
     count, node, root = 0, v, size.size - 1
-    while node != root and size[parent[node]] <= NEAR:
-        inside, above = node, parent[node]
-        for place in range(first[above], first[above] + size[above]):
-            u = order[place]
-            outside = not first[inside] <= place < first[inside] + size[inside]
-            if outside and kin[u] != kin[v] and abs(marks[u] - marks[v]) <= reach / size[above] + ROUNDING:
-                near[count], leaves[count] = u, size[above]
+    scanned = max(256, int(4 * np.sqrt(order.size)))
+    while node != root and size[parent[node]] <= scanned:
+        above = parent[node]
+        width = reach / size[above] + ROUNDING
+        sibling = first[above] if first[above] < first[node] else first[node] + size[node]
+        for place in range(sibling, sibling + size[above] - size[node]):
+            if (
+                _alike(marks.leaf_first[place], marks.leaf_second[place], marks, v, width)
+                and kin[order[place]] != kin[v]
+            ):
+                near[count], leaves[count] = order[place], size[above]
                 count += 1
         node = above
     if node != root:
         width = reach / size[parent[node]] + ROUNDING
-        low = np.searchsorted(sorted_marks, marks[v] - width)
-        high = np.searchsorted(sorted_marks, marks[v] + width, side="right")
-        for u in by_mark[low:high]:
-            if kin[u] != kin[v] and not first[node] <= first[u] < first[node] + size[node]:
-                near[count], leaves[count] = u, common_leaves(parent, size, first, v, u)
-                count += 1
+        low = np.searchsorted(marks.sorted_first, marks.first[v] - width)
+        high = np.searchsorted(marks.sorted_first, marks.first[v] + width, side="right")
+        for place in range(low, high):
+            u = marks.by_first[place]
+            if (
+                abs(marks.sorted_second[place] - marks.second[v]) <= width
+                and kin[u] != kin[v]
+                and not first[node] <= first[u] < first[node] + size[node]
+            ):
+                shared = common_leaves(parent, size, first, v, u)
+                if _alike(marks.first[u], marks.second[u], marks, v, reach / shared + ROUNDING):
+                    near[count], leaves[count] = u, shared
+                    count += 1
     return count
 
 
@@ -141,9 +171,7 @@ def find_candidates(
     size: NDArray[np.int32],
     first: NDArray[np.int32],
     order: NDArray[np.int32],
-    marks: NDArray[np.float64],
-    by_mark: NDArray[np.int64],
-    sorted_marks: NDArray[np.float64],
+    marks: Marks,
     kin: NDArray[np.int32],
     budget: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
@@ -161,7 +189,7 @@ def find_candidates(
         found[used], exponents[used] = v, 0.0
         used += 1
         reach = budget * (2.0 if starts[v + 1] - starts[v] == 1 else 1.0) * (1 + ROUNDING)
-        near_count = _gather(v, parent, size, first, order, marks, by_mark, sorted_marks, kin, reach, near, leaves)
+        near_count = _gather(v, parent, size, first, order, marks, kin, reach, near, leaves)
         for i in range(near_count):
             exponent = _exponent(starts, rows, v, near[i], leaves[i], budget, scratch)
             if exponent < np.inf:

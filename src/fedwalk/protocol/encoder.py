@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.kernels.encoder import EncoderArrays, accumulate, encode, find_candidates, mark_vertices
+from fedwalk.kernels.encoder import EncoderArrays, Marks, accumulate, encode, find_candidates, mark_vertices
 from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.tree import Tree
@@ -68,11 +68,7 @@ def exponential(
     matrices: DegreeMatrices, tree: Tree, epsilon: float, threads: int = 1, report: Report = silent
 ) -> EncoderTable:
     """The paper's encoder: the exponential mechanism over dissimilarity times subtree size."""
-    n, k = len(matrices), matrices.rows.shape[1]
-    weights = np.cos(1.0 + np.arange(2.0 * k))
-    marks = np.empty(n)
-    mark_vertices(matrices.starts, matrices.rows, weights, marks)
-    by_mark, kin = np.argsort(marks), find_kin(matrices)
+    marks, kin = find_marks(matrices, tree), find_kin(matrices)
     tasks = [
         partial(
             find_candidates,
@@ -85,12 +81,10 @@ def exponential(
             tree.first,
             tree.order,
             marks,
-            by_mark,
-            marks[by_mark],
             kin,
             UNDERFLOW / epsilon,
         )
-        for low, high in ranges(n, 64)
+        for low, high in ranges(len(matrices), 64)
     ]
     pieces = run_tasks(tasks, threads, report)
     counts, found, exponents = (np.concatenate(column) for column in zip(*pieces, strict=True))
@@ -106,6 +100,16 @@ def identity(
 
 
 ENCODERS = {"exponential": exponential, "identity": identity}
+
+
+def find_marks(matrices: DegreeMatrices, tree: Tree) -> Marks:
+    """Both marks of every vertex, in the orders in which they are scanned."""
+    angles = 1.0 + np.arange(2.0 * matrices.rows.shape[1])
+    first, second = np.empty((2, len(matrices)))
+    mark_vertices(matrices.starts, matrices.rows, np.cos(angles), first)
+    mark_vertices(matrices.starts, matrices.rows, np.sin(angles), second)
+    by_first = np.argsort(first)
+    return Marks(first, second, by_first, first[by_first], second[by_first], first[tree.order], second[tree.order])
 
 
 def find_kin(matrices: DegreeMatrices) -> NDArray[np.int32]:
