@@ -19,7 +19,7 @@ from fedwalk.embedding.skipgram import train
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph import Graph
 from fedwalk.kernels.threads import Report, ranges, run_tasks
-from fedwalk.kernels.walk import plain_walks
+from fedwalk.kernels.walk import make_lanes, plain_walks
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.messages import GroupPlan, TreeTable
 from fedwalk.protocol.randomness import SimulatedRandomness
@@ -124,7 +124,10 @@ def plain(graph: Graph, settings: Settings, report: Report) -> Walks:
     count = graph.vertices * settings.walks
     sequences = np.empty((count, settings.walk_length), np.int32)
     pieces = ranges(count, -(-count // WALKS_PER_TASK))
-    tasks = [partial(plain_walks, graph.indptr, graph.indices, settings.seed, a, b, sequences[a:b]) for a, b in pieces]
+    tasks = [
+        partial(plain_walks, graph.indptr, graph.indices, settings.seed, make_lanes(), a, b, sequences[a:b])
+        for a, b in pieces
+    ]
     run_tasks(tasks, settings.threads or 1, report, [b - a for a, b in pieces])
     return Walks(sequences, 0)
 

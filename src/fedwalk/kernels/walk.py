@@ -3,7 +3,8 @@
 Entry number i of a walk uses the draws 4i … 4i + 3 of the walk's own stream: which vertex, its
 encoding, whether the visit that wrote it triggers the predictor, and a second number for predictors that need one.
 
-A walk waits for memory at every step, so a few walks take turns: while one waits, the others go on.
+A walk waits for memory at every step, so a few walks take turns: each asks for what it needs next, and while that is
+on its way the others go on.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.kernels.encoder import EncoderArrays, encode
-from fedwalk.kernels.jit import kernel, lean_kernel, specialised
+from fedwalk.kernels.jit import lean_kernel, specialised
+from fedwalk.kernels.prefetch import prefetch
 from fedwalk.kernels.random import WALK, below, draw, stream, uniform
 
 DRAWS, CHOOSE, ENCODE, TRIGGER, SECOND = 4, 0, 1, 2, 3
@@ -36,18 +38,19 @@ class WalkJob(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Walks under way, a few at a time: which walk, its stream's key, where it is, entries written."""
+    """Walks under way: which walk, its stream's key, where it is, entries written, where the next vertex stands."""
 
     walk: NDArray[np.int64]
     key: NDArray[np.uint64]
     device: NDArray[np.int64]
     at: NDArray[np.int64]
+    place: NDArray[np.int64]
 
 
 def make_lanes() -> Lanes:
     """Room for LANES walks."""
-    walk, device, at = (np.empty(LANES, np.int64) for _ in range(3))
-    return Lanes(walk, np.empty(LANES, np.uint64), device, at)
+    walk, device, at, place = (np.empty(LANES, np.int64) for _ in range(4))
+    return Lanes(walk, np.empty(LANES, np.uint64), device, at, place)
 
 
 @cache
@@ -73,15 +76,14 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
         _begin(lanes, i, begin + i if i < running else -1, job.seed, n)
     while running > 0:
         for i in range(LANES):
+            _choose(job.indptr, job.indices, lanes, i, draw(lanes.key[i], DRAWS * lanes.at[i] + CHOOSE))
+        for i in range(LANES):
             if lanes.walk[i] < 0:
                 continue
             key, at, row = lanes.key[i], lanes.at[i], lanes.walk[i] - begin
-            low = job.indptr[lanes.device[i]]
-            degree = job.indptr[lanes.device[i] + 1] - low
-            room = 1
-            if job.length - at >= job.least and uniform(draw(key, DRAWS * at + TRIGGER)) < job.predict:
-                room = min(job.burst, job.length - at)
-            target = job.indices[low + below(draw(key, DRAWS * at + CHOOSE), degree)]
+            low, high = job.indptr[lanes.device[i]], job.indptr[lanes.device[i] + 1]
+            room = _room(job, key, at)
+            target = job.indices[lanes.place[i]]
             while True:
                 out[row, at] = _disguise(job.encoder, target, key, at)
                 at += 1
@@ -89,10 +91,11 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
                 if room == 0:
                     break
                 bits, more = draw(key, DRAWS * at + CHOOSE), draw(key, DRAWS * at + SECOND)
-                further = extend(tables, job.indices[low : low + degree], target, bits, more)
+                further = extend(tables, job.indices[low:high], target, bits, more)
                 if further < 0:
                     break
                 target = further
+            prefetch(job.indptr, target)
             lanes.device[i], lanes.at[i] = target, at
             if at < job.length:
                 hops += 1
@@ -102,6 +105,22 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
                 _begin(lanes, i, coming if coming < end else -1, job.seed, n)
                 coming += 1
     return hops, carried
+
+
+@lean_kernel
+def _choose(indptr: NDArray[np.int64], indices: NDArray[np.int32], lanes: Lanes, i: int, bits: np.uint64) -> None:
+    """Choose a neighbour of the lane's vertex, and ask for it without waiting."""
+    low = indptr[lanes.device[i]]
+    lanes.place[i] = low + below(bits, indptr[lanes.device[i] + 1] - low)
+    prefetch(indices, lanes.place[i])
+
+
+@lean_kernel
+def _room(job: WalkJob, key: np.uint64, at: int) -> int:
+    """How many entries this visit may write: one, or a burst if it triggers the predictor."""
+    if job.length - at >= job.least and uniform(draw(key, DRAWS * at + TRIGGER)) < job.predict:
+        return min(job.burst, job.length - at)
+    return 1
 
 
 @lean_kernel
@@ -117,26 +136,27 @@ def _begin(lanes: Lanes, i: int, walk: int, seed: int, vertices: int) -> None:
     lanes.device[i], lanes.at[i] = walk % vertices, 0
 
 
-@kernel
+@lean_kernel
 def plain_walks(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     seed: int,
+    lanes: Lanes,
     begin: int,
     end: int,
     out: NDArray[np.int32],
 ) -> None:
     """DeepWalk: uniform walks over the whole graph, the start vertex being the first entry."""
     n = indptr.size - 1
-    keys, vertices = np.empty(LANES, np.uint64), np.empty(LANES, np.int64)
     for first in range(begin, end, LANES):
-        lanes = min(LANES, end - first)
-        for i in range(lanes):
-            keys[i], vertices[i] = stream(seed, WALK, first + i), (first + i) % n
-            out[first - begin + i, 0] = vertices[i]
+        running = min(LANES, end - first)
+        for i in range(running):
+            _begin(lanes, i, first + i, seed, n)
+            out[first - begin + i, 0] = lanes.device[i]
         for at in range(1, out.shape[1]):
-            for i in range(lanes):
-                low = indptr[vertices[i]]
-                degree = indptr[vertices[i] + 1] - low
-                vertices[i] = indices[low + below(draw(keys[i], at), degree)]
-                out[first - begin + i, at] = vertices[i]
+            for i in range(running):
+                _choose(indptr, indices, lanes, i, draw(lanes.key[i], at))
+            for i in range(running):
+                lanes.device[i] = indices[lanes.place[i]]
+                out[first - begin + i, at] = lanes.device[i]
+                prefetch(indptr, lanes.device[i])

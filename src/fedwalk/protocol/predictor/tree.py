@@ -18,15 +18,15 @@ from fedwalk.protocol.predictor import Broadcast, Predictor
 
 
 class Pools(NamedTuple):
-    """Bin i's part of u's pool is an interval of `members` that starts at low[u, i], without u, who is at slot[u].
+    """All vertices bin by bin in leaf order (`members`), and a row of numbers per vertex that says where its pool lies.
 
-    upto[u, i] counts the pool's vertices in bins 0 … i.
+    Row u holds, for each bin i, how many of the pool's vertices are in bins 0 … i; then for each bin where its part
+    begins among `members`, as an interval without u; then u's own place. One row is one or two lines of the
+    cache: a walk jumps from row to row at random, and waits for each line.
     """
 
     members: NDArray[np.int32]
-    low: NDArray[np.int32]
-    upto: NDArray[np.int32]
-    slot: NDArray[np.int32]
+    rows: NDArray[np.uint16] | NDArray[np.int32]
 
 
 @kernel
@@ -38,8 +38,7 @@ def fill_pools(
     parent: NDArray[np.int32],
     size: NDArray[np.int32],
     first: NDArray[np.int32],
-    low: NDArray[np.int32],
-    upto: NDArray[np.int32],
+    rows: NDArray[np.uint16] | NDArray[np.int32],
 ) -> None:
     """Climb from each u until the subtree holds enough of the bin, then cut what is too much.
 
@@ -66,7 +65,7 @@ def fill_pools(
                 else:
                     a = wider_a + surplus
             total += b - a - own
-            low[u, i], upto[u, i] = a, total
+            rows[u, i], rows[u, k + i] = total, a
 
 
 def prepare(broadcast: Broadcast) -> Pools:
@@ -76,32 +75,34 @@ def prepare(broadcast: Broadcast) -> Pools:
     members = np.lexsort((tree.position, plan)).astype(np.int32)
     bin_starts = np.concatenate([[0], np.cumsum(np.bincount(plan, minlength=k))])
     wanted = np.maximum(0, np.rint(broadcast.vectors)).astype(np.int64)
-    low, upto = np.empty((n, k), np.int32), np.empty((n, k), np.int32)
-    fill_pools(wanted, plan, bin_starts, tree.position[members], tree.parent, tree.size, tree.first, low, upto)
-    return Pools(members, low, upto, np.argsort(members).astype(np.int32))
+    rows = np.empty((n, 2 * k + 1), np.uint16 if n <= 2**16 else np.int32)
+    fill_pools(wanted, plan, bin_starts, tree.position[members], tree.parent, tree.size, tree.first, rows)
+    rows[members, 2 * k] = np.arange(n)
+    return Pools(members, rows)
 
 
 @kernel
 def member(pools: Pools, u: int, place: int) -> int:
     """Vertex number `place` of u's pool: bin by bin, each bin in leaf order. No branch depends on the draw."""
-    i = 0
-    for j in range(pools.upto.shape[1]):
-        i += 1 if place >= pools.upto[u, j] else 0
-    before = pools.upto[u, i - 1] if i > 0 else 0
-    low, slot = pools.low[u, i], pools.slot[u]
+    row = pools.rows[u]
+    k, i = row.size // 2, 0
+    for j in range(k):
+        i += 1 if place >= row[j] else 0
+    before = row[i - 1] if i > 0 else 0
+    low, slot = row[k + i], row[2 * k]
     index = low + place - before
     return int(pools.members[index + (1 if low <= slot <= index else 0)])
 
 
 def pool(pools: Pools, u: int) -> list[int]:
     """u's pool, in the order in which `extend` counts."""
-    return [member(pools, u, place) for place in range(pools.upto[u, -1])]
+    return [member(pools, u, place) for place in range(pools.rows[u, pools.rows.shape[1] // 2 - 1])]
 
 
 @kernel
 def extend(pools: Pools, neighbours: NDArray[np.int32], last: int, bits: np.uint64, more: np.uint64) -> int:
     """A uniform draw from the pool of `last`; −1 if it is empty."""
-    total = pools.upto[last, pools.upto.shape[1] - 1]
+    total = pools.rows[last, pools.rows.shape[1] // 2 - 1]
     return member(pools, last, below(bits, total)) if total > 0 else -1
 
 
