@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from fedwalk.embedding.skipgram import train
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.kernels.random import TRAINING, draw, stream, uniform
-from fedwalk.kernels.windows import alias_table
+from fedwalk.kernels.windows import POOL, alias_table
 
 Floats = NDArray[np.float32]
 GROUP, BLOCK, RATE = 6, 2, 0.2
@@ -31,15 +31,12 @@ def slow_train(
     for number, walk in enumerate(walks):
         key = stream(seed, TRAINING, number + 1)
         rate = RATE - (RATE - 0.0001) * number / len(walks)
+        pool = [aliased(chance(key, len(walk) * (1 + negative) + j), cut, alias) for j in range(POOL)]
         for p, centre in enumerate(walk):
             counter = p * (1 + negative)
             span = 1 + int(chance(key, counter) * window)
             context = [walk[q] for q in range(p - span, p + span + 1) if 0 <= q < len(walk) and q != p]
-            targets = [centre]
-            for j in range(1, 1 + negative):
-                point = chance(key, counter + j) * vertices
-                v = int(point)
-                targets.append(v if point - v < cut[v] else alias[v])
+            targets = [centre, *(pool[int(chance(key, counter + j) * POOL)] for j in range(1, 1 + negative))]
             for first in range(0, len(targets), GROUP):
                 slots = [j for j in range(first, min(first + GROUP, len(targets))) if targets[j] not in targets[:j]]
                 for begin in range(0, len(context), BLOCK):
@@ -49,6 +46,11 @@ def slow_train(
 
 def chance(key: np.uint64, counter: int) -> float:
     return uniform(np.uint64(draw(np.uint64(key), counter)))
+
+
+def aliased(x: float, cut: Floats, alias: NDArray[np.int32]) -> int:
+    v = int(x * len(cut))
+    return v if x * len(cut) - v < cut[v] else int(alias[v])
 
 
 def slow_step(

@@ -1,10 +1,11 @@
 """SkipGram over finished walks: what the server does with the sequences it received (section 4 of the paper).
 
 One pass of word2vec's SkipGram with negative sampling, with its dynamic window, its noise distribution
-(counts to the power ¾) and its linearly falling rate. Two things differ from word2vec's own loop:
+(counts to the power ¾) and its linearly falling rate. Three things differ from word2vec's own loop:
 
 - the negatives of a centre are shared by the context words of its window, which turns the work into small
   matrix products (see `fedwalk.kernels.skipgram`); each pair still meets `negative` of them;
+- the negatives of a walk are picked from a pool of candidates drawn for that walk (see `fedwalk.kernels.windows`);
 - every draw is a function of the seed and the walk's number, so one thread gives the same vectors on every run.
 """
 
@@ -79,8 +80,10 @@ def train(
     _check(walks, vertices, dim, window, negative, threads)
     counts = _count(walks, vertices)
     stride = -(-dim // LANES) * LANES
-    inputs = initial_vectors(counts, dim, stride, seed)
-    model = Model(inputs, np.zeros_like(inputs), stride)
+    # Made by numpy, not in the kernel: numpy asks the system for huge pages.
+    inputs, outputs = np.zeros(vertices * stride, np.float32), np.zeros(vertices * stride, np.float32)
+    initial_vectors(counts, dim, stride, seed, inputs)
+    model = Model(inputs, outputs, stride)
     if walks.size:
         noise = alias_table(counts**0.75)
         plan = Plan(window, negative, seed, len(walks), start_rate, end_rate)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import TypeVar
 
@@ -22,27 +23,24 @@ def run_tasks(
     report: Report = silent,
     costs: Sequence[int] | None = None,
 ) -> list[T]:
-    """Run the tasks on `threads` threads; results in the tasks' order, whichever ends first."""
+    """Run the tasks on `threads` threads, the costliest first; results in the tasks' own order."""
     weights = costs if costs is not None else [1] * len(tasks)
-    total, done, results = sum(weights), 0, []
+    order = sorted(range(len(tasks)), key=lambda i: -weights[i])
+    results: dict[int, T] = {}
+    total, done = sum(weights), 0
     report(0, total)
-    if threads <= 1 or len(tasks) <= 1:
-        for task, weight in zip(tasks, weights, strict=True):
-            results.append(task())
-            done += weight
-            report(done, total)
-        return results
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(task) for task in tasks]
+    with ThreadPoolExecutor(threads) if threads > 1 and len(tasks) > 1 else nullcontext() as pool:
+        waiting = [(i, pool.submit(tasks[i]).result if pool else tasks[i]) for i in order]
         try:
-            for future, weight in zip(futures, weights, strict=True):
-                results.append(future.result())
-                done += weight
+            for i, result in waiting:
+                results[i] = result()
+                done += weights[i]
                 report(done, total)
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            if pool:
+                pool.shutdown(cancel_futures=True)
             raise
-    return results
+    return [results[i] for i in range(len(tasks))]
 
 
 def ranges(count: int, pieces: int) -> list[tuple[int, int]]:

@@ -1,7 +1,9 @@
 """What SkipGram trains on a walk: window sizes, negatives and rates, drawn for each centre.
 
 Every draw is a function of the seed, the walk's number and a counter: stream 0 makes the initial vectors, stream
-w + 1 belongs to walk w. Kernels only: `fedwalk.embedding.skipgram` cuts the walks into blocks and hands them here.
+w + 1 belongs to walk w. The negatives of a walk are picked from a pool of candidates drawn for it: each is still drawn
+from the noise distribution, but the few dozen rows of a pool stay in the fastest cache. Kernels only:
+`fedwalk.embedding.skipgram` cuts the walks into blocks and hands them here.
 """
 
 from typing import Any, NamedTuple
@@ -10,8 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.kernels.jit import fast_kernel, kernel
+from fedwalk.kernels.prefetch import prefetch
 from fedwalk.kernels.random import TRAINING, below, draw, stream, uniform
 from fedwalk.kernels.skipgram import LANES, SLOTS, Floats, Longs, train_window
+
+POOL = 64
+"""Candidates for the negatives of a walk. With 16 micro-F1 suffers; with 64 it can't be told from fresh draws."""
+
+AHEAD = 2
+"""Centres between asking for a row and using it."""
+
+LINE = 16
+"""Floats in a line of the cache."""
 
 
 class Model(NamedTuple):
@@ -41,12 +53,22 @@ class Plan(NamedTuple):
 
 
 @fast_kernel
+def _draw_pool(key: np.uint64, counter: int, noise: Noise, pool: Longs) -> None:
+    """Candidates for a walk's negatives, each drawn from the noise distribution."""
+    for j in range(pool.shape[0]):
+        point = uniform(draw(key, counter + j)) * noise.cut.shape[0]
+        vertex = int(point)
+        pool[j] = vertex if point - vertex < noise.cut[vertex] else noise.alias[vertex]
+
+
+@fast_kernel
 def _draw_walk(
     walk: NDArray[np.int32],
     number: int,
     stride: int,
     noise: Noise,
     plan: Plan,
+    pool: Longs,
     spans: Longs,
     slots: Longs,
     rates: Floats,
@@ -55,10 +77,10 @@ def _draw_walk(
 
     A negative that was drawn before for the same centre, or is the centre, has rate 0.
     """
-    cut, alias = noise
     key = stream(plan.seed, TRAINING, number + 1)
     rate = np.float32(plan.start_rate - (plan.start_rate - plan.end_rate) * (number / plan.walks))
     width = _width(plan.negative)
+    _draw_pool(key, walk.shape[0] * (1 + plan.negative), noise, pool)
     for p in range(walk.shape[0]):
         counter, at = p * (1 + plan.negative), p * width
         spans[p] = 1 + below(draw(key, counter), plan.window)
@@ -66,14 +88,11 @@ def _draw_walk(
             slots[at + j], rates[at + j] = walk[p] * stride, np.float32(0)
         rates[at] = rate
         for j in range(1, 1 + plan.negative):
-            point = uniform(draw(key, counter + j)) * cut.shape[0]
-            vertex = int(point)
-            if point - vertex >= cut[vertex]:
-                vertex = alias[vertex]
+            row = pool[below(draw(key, counter + j), POOL)] * stride
             repeated = False
             for k in range(j):
-                repeated |= slots[at + k] == vertex * stride
-            slots[at + j], rates[at + j] = vertex * stride, np.float32(0) if repeated else rate
+                repeated |= slots[at + k] == row
+            slots[at + j], rates[at + j] = row, np.float32(0) if repeated else rate
 
 
 @fast_kernel
@@ -95,11 +114,27 @@ def _context(walk: NDArray[np.int32], centre: int, span: int, stride: int, rows:
 
 
 @fast_kernel
+def _prefetch(walk: NDArray[np.int32], centre: int, model: Model, slots: Longs, width: int, window: int) -> None:
+    """Ask for what a coming centre will need first: its output rows, and the input row that enters its window."""
+    if centre < walk.shape[0]:
+        for j in range(centre * width, (centre + 1) * width):
+            _prefetch_row(model.outputs, slots[j], model.stride)
+    if centre + window < walk.shape[0]:
+        _prefetch_row(model.inputs, walk[centre + window] * model.stride, model.stride)
+
+
+@fast_kernel
+def _prefetch_row(matrix: Floats, begin: int, stride: int) -> None:
+    for d in range(0, stride, LINE):
+        prefetch(matrix, begin + d)
+
+
+@fast_kernel
 def train_walks(walks: NDArray[np.int32], first: int, model: Model, noise: Noise, plan: Plan) -> None:
     """Train on walks number `first` and up, in place."""
     inputs, outputs, stride = model
     length, width = walks.shape[1], _width(plan.negative)
-    spans = np.empty(length, np.int64)
+    spans, pool = np.empty(length, np.int64), np.empty(POOL, np.int64)
     slots = np.zeros(length * width + LANES, np.int64)
     rates = np.zeros(slots.shape[0], np.float32)
     rows = np.zeros(2 * plan.window + 1, np.int64)
@@ -108,8 +143,9 @@ def train_walks(walks: NDArray[np.int32], first: int, model: Model, noise: Noise
     positive[0] = 0.5
     for w in range(walks.shape[0]):
         walk = walks[w]
-        _draw_walk(walk, first + w, stride, noise, plan, spans, slots, rates)
+        _draw_walk(walk, first + w, stride, noise, plan, pool, spans, slots, rates)
         for p in range(length):
+            _prefetch(walk, p + AHEAD, model, slots, width, plan.window)
             count, at = _context(walk, p, spans[p], stride, rows), p * width
             train_window(inputs, outputs, stride, rows, count, slots, rates, at, positive)
             for j in range(at + SLOTS, at + width, SLOTS):
@@ -145,12 +181,10 @@ def alias_table(weights: NDArray[np.floating[Any]]) -> Noise:
 
 
 @kernel
-def initial_vectors(counts: Longs, dim: int, stride: int, seed: int) -> Floats:
-    """Uniform in ±1/dim, as gensim does, for vertices that occur; zero for the others."""
-    vectors = np.zeros(counts.shape[0] * stride, np.float32)
+def initial_vectors(counts: Longs, dim: int, stride: int, seed: int, vectors: Floats) -> None:
+    """Uniform in ±1/dim, as gensim does, for vertices that occur; the others stay as they are."""
     key = stream(seed, TRAINING, 0)
     for v in range(counts.shape[0]):
         if counts[v] > 0:
             for d in range(dim):
                 vectors[v * stride + d] = (2 * uniform(draw(key, v * dim + d)) - 1) / dim
-    return vectors

@@ -25,6 +25,8 @@ from fedwalk.protocol.tree import Tree
 PART_VERTICES = 1024
 PART_ROWS = 32_768
 MOST_PIVOTS = 32
+HANDFUL = 12
+"""Never divided, however many rows: all their pairs cost about as much as two pivots, and are exact."""
 PIVOT_ROWS = PART_ROWS // 4
 """Rows of the pivots together: among hubs a few pivots and one more split cost less than many pivots at once."""
 
@@ -59,10 +61,10 @@ BUILDERS: dict[str, Builder] = {"hybrid": hybrid, "average": average}
 
 
 def divide(matrices: DegreeMatrices, members: Members, seed: int, threads: int, depth: int = 0) -> list[Members]:
-    """Split until every part has at most PART_VERTICES vertices and PART_ROWS rows (or is one hub)."""
+    """Split until every part has at most PART_VERTICES vertices and PART_ROWS rows, or is a handful of hubs."""
     lengths = matrices.lengths_of(members)
     excess = max(len(members) / PART_VERTICES, lengths.sum() / PART_ROWS)
-    if len(members) == 1 or excess <= 1:
+    if len(members) <= HANDFUL or excess <= 1:
         return [members]
     pivots = _pivots(matrices, members, int(np.clip(np.ceil(2 * excess), 2, MOST_PIVOTS)), seed, depth)
     nearest = cross_dissimilarity(matrices, pivots, members, threads).argmin(axis=0)

@@ -43,9 +43,11 @@ def cross_dissimilarity(
 
     shares = np.linspace(0, work[-1], threads * TASKS_PER_THREAD + 1)[1:-1]
     inner = np.searchsorted(work, shares) // LANES * LANES
-    cuts = np.unique([0, *inner, len(members)])
-    tasks = [partial(fill, a, b) for a, b in pairwise(cuts.tolist())]
-    run_tasks(tasks, threads, report, [int(lengths[order[a:b]].sum()) for a, b in pairwise(cuts)])
+    cuts = np.unique([0, *inner, len(members)]).tolist()
+    tasks = [partial(fill, a, b) for a, b in pairwise(cuts)]
+    # Lanes of a group are as long as its longest: what a task fills, not what it needs, is its cost.
+    costs = [int((b - a) * lengths[order[b - 1]]) for a, b in pairwise(cuts)]
+    run_tasks(tasks, threads, report, costs)
     return out
 
 
