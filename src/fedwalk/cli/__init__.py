@@ -27,7 +27,7 @@ What the `paper` protocol gives is not differential privacy, whatever its epsilo
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
-    from fedwalk.cli import demo, embed, evaluate
+    from fedwalk.cli import data, demo, embed, evaluate, links, reproduce
 
     parser = argparse.ArgumentParser(
         prog="fedwalk",
@@ -37,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (demo, embed, evaluate):
+    for module in (demo, embed, evaluate, links, reproduce, data):
         module.add_parser(commands)
     return parser
 

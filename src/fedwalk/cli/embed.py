@@ -35,7 +35,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("graph", nargs="?", metavar="GRAPH", help="graph file (or `graph` under [input] in --config)")
+    parser.add_argument(
+        "graph", nargs="?", metavar="GRAPH",
+        help="graph file or dataset (see `fedwalk data list`); or `graph` under [input] in --config",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="RUN", help="folder for the results")
     parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags override them")
@@ -112,12 +115,13 @@ def call(options: argparse.Namespace) -> int:
     settings, inputs = chosen_settings(options)
     from fedwalk.cli.show import StageBars, message_rows, print_facts, print_table, run_facts
     from fedwalk.graph import load_graph
+    from fedwalk.graph.datasets import resolve_graph
     from fedwalk.job import embed_to_folder
     from fedwalk.run_folder import check_free
 
     check_free(options.output, force=options.force, resume=options.resume)
     began = time.perf_counter()
-    graph = load_graph(inputs["graph"], format=inputs["format"])
+    graph = load_graph(resolve_graph(str(inputs["graph"])), format=inputs["format"])
     load_seconds = time.perf_counter() - began
     for note in graph.notes:
         print(f"fedwalk: note: {note}", file=sys.stderr)

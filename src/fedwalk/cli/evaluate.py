@@ -29,7 +29,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder, or an embedding file (.npz)")
-    parser.add_argument("--graph", required=True, metavar="GRAPH", help="the graph that was embedded")
+    parser.add_argument("--graph", required=True, metavar="GRAPH", help="the embedded graph: a file or a dataset")
     parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
     parser.add_argument("--labels", metavar="FILE", help="labels as text: vertex label label …")
     parser.add_argument(
@@ -67,11 +67,12 @@ def call(options: argparse.Namespace) -> int:
     from fedwalk.embedding import Embedding
     from fedwalk.evaluation import Score, evaluate, losses
     from fedwalk.graph import load_graph
+    from fedwalk.graph.datasets import resolve_graph
 
     runs = [options.run, *([options.baseline] if options.baseline else [])]
     paths = [run / "embedding.npz" if run.is_dir() else run for run in runs]
     embeddings = [Embedding.load(path) for path in paths]
-    graph = load_graph(options.graph, format=options.format, labels=options.labels)
+    graph = load_graph(resolve_graph(options.graph), format=options.format, labels=options.labels)
     scores: list[list[Score]] = []
     with StageBars() as bars:
         for embedding, stage in zip(embeddings, ("evaluate", "baseline"), strict=False):

@@ -1,0 +1,79 @@
+"""Figures 5 and 6: FedWalk against DeepWalk, micro- and macro-F1 over the share of labelled vertices T_R."""
+
+from typing import Any
+
+from fedwalk.experiments.finding import (
+    Chart,
+    Claim,
+    Experiment,
+    Finding,
+    Results,
+    Series,
+    Table,
+    compare,
+    percent,
+    requests,
+    spread,
+    untested,
+)
+from fedwalk.experiments.laboratory import Request
+from fedwalk.experiments.setup import Setup
+
+METHODS: dict[str, dict[str, Any]] = {"DeepWalk": {"protocol": "deepwalk"}, "FedWalk": {}}
+SCORES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1"}
+PAPER = {
+    "blogcatalog": ("Fig. 5", 0.6, {"micro_f1": -1.8, "macro_f1": -1.0}),
+    "flickr": ("Fig. 6", 0.1, {"micro_f1": -1.5, "macro_f1": -4.4}),
+}
+"""The dataset's figure, and what FedWalk loses at a T_R, in percent of DeepWalk's score."""
+
+
+def trials(setup: Setup) -> list[Request]:
+    """Both methods at the paper's settings."""
+    return requests(setup, list(METHODS.values()), setup.ratios)
+
+
+def present(setup: Setup, results: Results) -> Finding:
+    """The curves and the losses."""
+    rows = []
+    for ratio in setup.ratios:
+        row = [f"{ratio:g}"]
+        for score in SCORES:
+            name = f"{score}@{ratio:g}"
+            row += [spread([100 * s for s in results.scores(change, name)]) for change in METHODS.values()]
+            row.append(percent(results.change(METHODS["DeepWalk"], METHODS["FedWalk"], name)))
+        rows.append(row)
+    header = ["T_R", *(f"{name} {text}" for text in SCORES.values() for name in (*METHODS, "change"))]
+    charts = [
+        Chart(f"figure-5-{text[:5]}", f"{setup.title}: {text}", "T_R", text, [
+            _curve(setup, results, name, change, score) for name, change in METHODS.items()
+        ])
+        for score, text in SCORES.items()
+    ]  # fmt: skip
+    text = f"{setup.seeds} seeds, {setup.splits} splits each; ± is the standard deviation over the seeds. Scores in %."
+    title = "FedWalk against DeepWalk (Figures 5 and 6)"
+    table = Table("figure-5", f"{setup.title}: F1 over T_R", header, rows)
+    return Finding("5", title, text, [table], charts, claims(setup, results))
+
+
+def _curve(setup: Setup, results: Results, name: str, change: dict[str, Any], score: str) -> Series:
+    points = [results.mean(change, f"{score}@{ratio:g}") for ratio in setup.ratios]
+    return Series(name, list(setup.ratios), [mean for mean, _ in points], [std for _, std in points])
+
+
+def claims(setup: Setup, results: Results) -> list[Claim]:
+    """What the paper says is lost."""
+    found = []
+    for dataset, (where, ratio, losses) in PAPER.items():
+        for score, paper in losses.items():
+            what = f"{SCORES[score]} against DeepWalk's, {dataset}, T_R = {ratio:g}"
+            if setup.dataset != dataset:
+                found.append(untested(where, what, f"{paper:+.2f} %"))
+                continue
+            ours = results.change(METHODS["DeepWalk"], METHODS["FedWalk"], f"{score}@{ratio:g}")
+            why = "Most of a two-hop pool are strangers to the vertex that the walk is predicted through."
+            found.append(compare(where, what, paper, ours, why))
+    return found
+
+
+EXPERIMENT = Experiment("5", trials, present)

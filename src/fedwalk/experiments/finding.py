@@ -1,0 +1,148 @@
+"""What an experiment says in the end: tables, charts and claims, as plain values that any page or file can show."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fedwalk.experiments.laboratory import Measured, Request
+from fedwalk.experiments.setup import Setup
+from fedwalk.settings import Settings
+
+LEAST_TOLERANCE = 1.0
+"""Percentage points: the paper gives no spread, and seeds move every number by about as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A small table, also written as CSV."""
+
+    name: str
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line of a chart, with a standard deviation at each point."""
+
+    label: str
+    x: list[float]
+    y: list[float]
+    spread: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart; `levels` are horizontal lines to compare with."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    series: list[Series]
+    levels: dict[str, float] = field(default_factory=dict)
+    x_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A number of the paper beside ours."""
+
+    where: str
+    what: str
+    paper: str
+    ours: str
+    verdict: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One experiment's outcome."""
+
+    key: str
+    title: str
+    text: str
+    tables: list[Table]
+    charts: list[Chart]
+    claims: list[Claim]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A figure or table: which trials it needs, and what it makes of them."""
+
+    key: str
+    requests: Callable[[Setup], list[Request]]
+    present: Callable[[Setup, "Results"], Finding]
+
+
+class Results:
+    """The trials of a setup, asked for by settings: means and standard deviations over the seeds."""
+
+    def __init__(self, setup: Setup, measured: Mapping[tuple[Settings, float], Measured]) -> None:
+        self._setup, self._measured = setup, measured
+
+    def each(self, change: Mapping[str, Any], held_out: float = 0.0) -> list[Measured]:
+        """The trials with these settings, seed by seed."""
+        return [self._measured[settings, held_out] for settings in for_seeds(self._setup, change)]
+
+    def scores(self, change: Mapping[str, Any], score: str, held_out: float = 0.0) -> list[float]:
+        """One score, e.g. "micro_f1@0.6", seed by seed."""
+        return [trial.scores[score] for trial in self.each(change, held_out)]
+
+    def mean(self, change: Mapping[str, Any], score: str) -> tuple[float, float]:
+        """Mean and standard deviation of a score over the seeds."""
+        values = self.scores(change, score)
+        return float(np.mean(values)), float(np.std(values))
+
+    def hops(self, change: Mapping[str, Any]) -> float:
+        """Hops per walk, mean over the seeds."""
+        return float(np.mean([trial.hops_per_walk for trial in self.each(change)]))
+
+    def change(self, before: Mapping[str, Any], after: Mapping[str, Any], score: str) -> list[float]:
+        """By how many percent a score rises from one setting to the other, seed by seed."""
+        pairs = zip(self.scores(before, score), self.scores(after, score), strict=True)
+        return [100 * (b / a - 1) if a else 0.0 for a, b in pairs]
+
+
+def for_seeds(setup: Setup, change: Mapping[str, Any]) -> list[Settings]:
+    """The settings with every seed; γ is the setup's largest and k is ⌊ln n⌋ unless the change says otherwise."""
+    usual = {"walks": setup.walks[-1], "bins": setup.usual_bins, **change}
+    return [Settings.from_mapping({**usual, "seed": seed}) for seed in range(setup.seeds)]
+
+
+def requests(setup: Setup, changes: Sequence[Mapping[str, Any]], ratios: tuple[float, ...]) -> list[Request]:
+    """A request for each change and seed."""
+    return [Request(settings, ratios) for change in changes for settings in for_seeds(setup, change)]
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """Mean ± standard deviation."""
+    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+
+
+def percent(values: Sequence[float]) -> str:
+    """The same for changes in percent, with a sign."""
+    return f"{np.mean(values):+.2f} ± {np.std(values):.2f} %"
+
+
+def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str) -> Claim:
+    """Judge a change in percent: reproduced within two standard deviations over the seeds, or one point if that's more.
+
+    >>> compare("Fig. 8", "micro-F1", 1.7, [1.0, 1.4, 1.2], "").verdict
+    'reproduced'
+    >>> compare("Fig. 8", "micro-F1", 9.0, [1.0, 1.4, 1.2], "").verdict
+    'differs'
+    """
+    tolerance = max(LEAST_TOLERANCE, 2 * float(np.std(ours)))
+    verdict = "reproduced" if abs(float(np.mean(ours)) - paper) <= tolerance else "differs"
+    return Claim(where, what, f"{paper:+.2f} %", percent(ours), verdict, why)
+
+
+def untested(where: str, what: str, paper: str) -> Claim:
+    """A claim about data that isn't here."""
+    return Claim(where, what, paper, "–", "can't be tested", "The dataset isn't part of this run.")

@@ -1,0 +1,45 @@
+"""Charts of findings as PNG and SVG, by matplotlib (the extra `figures`)."""
+
+from importlib.util import find_spec
+from itertools import cycle
+from pathlib import Path
+
+from fedwalk.errors import SettingsError
+from fedwalk.experiments.finding import Chart
+
+MARKERS = "osD^vP*X"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
+"""Okabe and Ito's palette, told apart by colour-blind readers too."""
+
+
+def check_available() -> None:
+    """Refuse before the work, not after it."""
+    if find_spec("matplotlib") is None:
+        raise SettingsError('figures need matplotlib: pip install "fedwalk[figures]", or leave them out: --no-figures.')
+
+
+def draw(chart: Chart, folder: Path) -> list[Path]:
+    """Write the chart as NAME.png and NAME.svg."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": chart.name, "svg.fonttype": "none", "font.size": 10}):
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        for series, marker, colour in zip(chart.series, cycle(MARKERS), cycle(COLOURS), strict=False):
+            axes.errorbar(series.x, series.y, yerr=series.spread, label=series.label, marker=marker, color=colour,
+                          capsize=3, linewidth=1.5, markersize=5)  # fmt: skip
+        for label, level in chart.levels.items():
+            axes.axhline(level, linestyle="--", color="#555555", label=label)
+        if chart.x_log:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
+        axes.set(xlabel=chart.x_label, ylabel=chart.y_label, title=chart.title)
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{chart.name}.{kind}" for kind in ("png", "svg")]
+        figure.savefig(paths[0], dpi=160)
+        figure.savefig(paths[1], metadata={"Date": None})
+    return paths

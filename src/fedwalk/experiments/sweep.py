@@ -1,0 +1,85 @@
+"""What Figures 7 and 8 share: one setting swept, micro-F1 at four T_R, the change from its smallest to its largest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedwalk.experiments.finding import (
+    Chart,
+    Claim,
+    Finding,
+    Results,
+    Series,
+    Table,
+    compare,
+    percent,
+    requests,
+    spread,
+    untested,
+)
+from fedwalk.experiments.laboratory import Request
+from fedwalk.experiments.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A figure that sweeps one setting; `paper` has, per dataset, from, to, and percent gained at each T_R."""
+
+    key: str
+    title: str
+    setting: str
+    letter: str
+    paper: dict[str, tuple[float, float, tuple[float, ...]]]
+    why: str
+
+    def values(self, setup: Setup) -> Sequence[float]:
+        """What the setting is set to."""
+        return setup.bins if self.setting == "bins" else setup.epsilons
+
+    def trials(self, setup: Setup) -> list[Request]:
+        """One request per value and seed."""
+        return requests(setup, [{self.setting: value} for value in self.values(setup)], setup.sweep_ratios)
+
+    def present(self, setup: Setup, results: Results) -> Finding:
+        """Scores per value, and what is gained from the first to the last."""
+        values, ratios = self.values(setup), setup.sweep_ratios
+        scores = {
+            value: [results.scores({self.setting: value}, f"micro_f1@{ratio:g}") for ratio in ratios]
+            for value in values
+        }
+        rows = [
+            [f"{value:g}", *(spread([100 * s for s in scores[value][i]]) for i in range(len(ratios)))]
+            for value in values
+        ]
+        gains = [results.change(self._at(values[0]), self._at(values[-1]), f"micro_f1@{ratio:g}") for ratio in ratios]
+        rows.append([f"{values[0]:g} → {values[-1]:g}", *map(percent, gains)])
+        lines = []
+        for ratio in ratios:
+            points = [results.mean(self._at(value), f"micro_f1@{ratio:g}") for value in values]
+            lines.append(
+                Series(f"T_R = {ratio:g}", list(values), [mean for mean, _ in points], [std for _, std in points])
+            )
+        name, title = f"figure-{self.key}", f"{setup.title}: micro-F1 by {self.letter}"
+        table = Table(name, title, [self.letter, *(f"T_R = {ratio:g}" for ratio in ratios)], rows)
+        chart = Chart(name, title, self.letter, "micro-F1", lines)
+        text = f"Micro-F1 in %, ± the standard deviation over {setup.seeds} seeds."
+        return Finding(self.key, self.title, text, [table], [chart], self.claims(setup, results))
+
+    def claims(self, setup: Setup, results: Results) -> list[Claim]:
+        """What the paper says is gained."""
+        found = []
+        for dataset, (first, last, gains) in self.paper.items():
+            for place, paper in enumerate(gains):
+                here = setup.dataset == dataset and {first, last} <= set(self.values(setup))
+                ratio = f"T_R = {setup.sweep_ratios[place]:g}" if here else f"T_R number {place + 1}"
+                what = f"micro-F1 from {self.letter} = {first:g} to {last:g}, {dataset}, {ratio}"
+                if not here:
+                    found.append(untested(f"Fig. {self.key}", what, f"{paper:+.2f} %"))
+                    continue
+                score = f"micro_f1@{setup.sweep_ratios[place]:g}"
+                ours = results.change(self._at(first), self._at(last), score)
+                found.append(compare(f"Fig. {self.key}", what, paper, ours, self.why))
+        return found
+
+    def _at(self, value: float) -> dict[str, Any]:
+        return {self.setting: value}

@@ -1,0 +1,224 @@
+"""The paper's experiments, run whole on a small network with few and short walks."""
+
+import csv
+import json
+from dataclasses import replace
+from datetime import date
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedwalk.cli import main
+from fedwalk.errors import InputError, SettingsError
+from fedwalk.experiments import figure_5, laboratory
+from fedwalk.experiments.finding import Claim, Finding, Results, Table, compare, for_seeds, requests
+from fedwalk.experiments.laboratory import Laboratory, Measured, Request, plan
+from fedwalk.experiments.publish import Edition, publish, read_claims
+from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
+from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
+from fedwalk.experiments.theorems import noise_excess
+from fedwalk.graph import social_network
+from fedwalk.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def small() -> Setup:
+    graph = social_network(vertices=150, mean_degree=8, communities=3, mixing=0.3, seed=5)
+    return Setup(
+        "small", "Small & <generated>", graph, None, (0.2, 0.5), (0.2, 0.5), (2, 5), (1, 2), (0.5, 4.0), (0.0, 0.4),
+        seeds=2, splits=2, threads=1,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(small: Setup, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All experiments, once."""
+    path = tmp_path_factory.mktemp("results")
+    reproduce(small, list(EXPERIMENTS.values()), path, command="fedwalk reproduce small")
+    return path
+
+
+def read_table(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_every_experiment_leaves_tables_figures_and_a_record(folder: Path) -> None:
+    record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert [finding["key"] for finding in record["findings"]] == list(EXPERIMENTS)
+    for finding in record["findings"]:
+        for table in finding["tables"]:
+            written = read_table(folder / f"{table['name']}.csv")
+            assert written == [table["header"], *table["rows"]]
+            assert all(len(row) == len(table["header"]) for row in table["rows"])
+        for chart in finding["charts"]:
+            assert (folder / "figures" / f"{chart['name']}.png").read_bytes().startswith(b"\x89PNG")
+            assert "<svg" in (folder / "figures" / f"{chart['name']}.svg").read_text(encoding="utf-8")
+
+
+def test_hops_follow_the_corrected_theorem_and_not_the_printed_one(folder: Path) -> None:
+    _, plain, most = read_table(folder / "theorem-2.csv")
+    assert [float(x) for x in plain[1:]] == pytest.approx([39, 39, 39])
+    printed, corrected, measured = map(float, most[1:])
+    # 1,200 walks with a standard deviation of about 2.4 hops: 0.3 is above four standard errors.
+    assert abs(measured - corrected) < 0.3 < abs(corrected - printed)
+
+
+def test_the_page_is_whole_escaped_and_asks_for_nothing(folder: Path) -> None:
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    assert "Small &amp; &lt;generated&gt;" in text
+    assert "<generated>" not in text
+
+    class Page(HTMLParser):
+        asked: list[str] = []  # noqa: RUF012
+        tables = figures = 0
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            self.tables += tag == "table"
+            self.figures += tag == "figure"
+            if tag in ("script", "link", "img", "iframe"):
+                self.asked.append(tag)
+
+    page = Page()
+    page.feed(text)
+    assert page.asked == []
+    assert page.tables == len(list(folder.glob("*.csv")))
+    assert page.figures == len(list(folder.glob("figures/*.svg")))
+
+
+def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = (folder / "results.json").read_text(encoding="utf-8")
+
+    def never(*_: object) -> None:
+        raise AssertionError("a trial ran twice")
+
+    monkeypatch.setattr(laboratory, "run", never)
+    reproduce(small, list(EXPERIMENTS.values()), folder, command="fedwalk reproduce small")
+    assert (folder / "results.json").read_text(encoding="utf-8") == before
+    other = replace(small, splits=3)
+    with pytest.raises(AssertionError, match="ran twice"):
+        reproduce(other, chosen("5"), folder, command="")
+
+
+def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
+    lab = Laboratory(small, tmp_path)
+    request = Request(Settings(walks=1, walk_length=5, dim=2, bins=2), (0.5,))
+    first = lab.measure([request], lambda done, total: None)
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
+    assert lab.measure([request], lambda done, total: None).keys() == first.keys()
+    assert "measured" in json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> None:
+    a, b = Settings(epsilon=1.0), Settings(epsilon=2.0)
+    merged = plan([Request(a, (0.1,)), Request(b, (0.1,)), Request(replace(a, predict=0.0)), Request(a, (0.5,))])
+    assert [request.settings.epsilon for request in merged] == [1.0, 1.0, 2.0]
+    assert merged[[request.settings for request in merged].index(a)].ratios == (0.1, 0.5)
+
+
+def test_sharing_a_tree_changes_no_walk(small: Setup, tmp_path: Path) -> None:
+    # Two trials in one laboratory share bins, vectors, tree and encoder; alone, the second computes its own.
+    pair = [Request(Settings(walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
+    together = Laboratory(small, tmp_path / "a").measure(pair, lambda done, total: None)
+    alone = Laboratory(small, tmp_path / "b").measure(pair[:1], lambda done, total: None)
+    key = (pair[0].settings, 0.0)
+    assert together[key].scores == alone[key].scores
+    assert together[key].hops_per_walk == alone[key].hops_per_walk
+
+
+def synthetic(setup: Setup, change: float) -> Results:
+    """FedWalk's scores `change` percent off DeepWalk's."""
+    measured = {}
+    for method, settings_ in figure_5.METHODS.items():
+        for seed, settings in enumerate(for_seeds(setup, settings_)):
+            factor = 1 + change / 100 if method == "FedWalk" else 1.0
+            scores = {f"{s}@{r:g}": (0.4 + 0.001 * seed) * factor for s in figure_5.SCORES for r in setup.ratios}
+            measured[settings, 0.0] = Measured(scores, 30.0, 100.0, 1.0)
+    return Results(setup, measured)
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(-1.8, "reproduced"), (-2.7, "reproduced"), (-3.0, "differs")])
+def test_a_claim_is_judged_by_the_stated_rule(small: Setup, change: float, verdict: str) -> None:
+    setup = replace(small, dataset="blogcatalog", ratios=BLOGCATALOG[0])
+    claims = figure_5.claims(setup, synthetic(setup, change))
+    micro = next(claim for claim in claims if claim.what.startswith("micro-F1") and "blogcatalog" in claim.what)
+    assert (micro.paper, micro.verdict) == ("-1.80 %", verdict)
+    assert {claim.verdict for claim in claims if "flickr" in claim.what} == {"can't be tested"}
+
+
+def test_a_wide_spread_widens_the_tolerance() -> None:
+    assert compare("", "", 5.0, [0.0, 4.0], "").verdict == "reproduced"
+    assert compare("", "", 5.0, [1.9, 2.1], "").verdict == "differs"
+
+
+def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_path: Path) -> None:
+    claims = [
+        Claim("Fig. 1", 'a "b", c', "1", "–", "can't be tested", ""),
+        Claim("Fig. 2", "d", "1", "2", "differs", ""),
+    ]
+    finding = Finding("x", "X", "text | pipe", [Table("t", "T", ["a|b"], [["c"]])], [], claims)
+    publish(Edition(small, [finding], "cmd", date(2026, 1, 2)), tmp_path)
+    assert [row[0] for row in read_claims(tmp_path)] == ["Fig. 2", "Fig. 1"]
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "a\\|b" in summary
+    assert "2026-01-02, `cmd`" in summary
+
+
+def test_the_default_and_a_sweeps_last_value_are_one_trial(small: Setup) -> None:
+    swept = requests(small, [{"bins": small.usual_bins}], (0.5,))
+    assert {request.settings for request in swept} == {r.settings for r in requests(small, [{}], (0.5,))}
+
+
+def test_noise_adds_less_than_the_sharper_bound_while_rows_keep_their_order(small: Setup) -> None:
+    (in_order, sorted_again), (printed, sharper) = noise_excess(small.graph, small.usual_bins, epsilon=2.0)
+    assert 0 < in_order <= sharper < printed
+    assert sorted_again != in_order
+
+
+@pytest.mark.parametrize("figure", ["10", "5,x", ""])
+def test_an_unknown_figure_is_refused_with_the_list_of_known_ones(figure: str) -> None:
+    with pytest.raises(SettingsError, match=r"choose from 5, 6, 7, 8, 9, theorems, frontier, links, all"):
+        chosen(figure)
+
+
+def test_flickr_is_offered_as_a_generated_graph_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEDWALK_DATA", str(tmp_path))
+    with pytest.raises(InputError, match=r"fedwalk data get flickr.*flickr-like, a generated graph"):
+        set_up("flickr")
+
+
+def test_a_graph_without_labels_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.edges"
+    path.write_text("0 1\n1 2\n2 0\n", encoding="utf-8")
+    with pytest.raises(InputError, match="has no labels"):
+        set_up(str(path))
+
+
+def test_generated_graphs_say_so_in_their_title() -> None:
+    setup = set_up("citation-like", walks=10)
+    assert "generated" in setup.title
+    assert setup.dataset is None
+    assert setup.walks == (10,)
+    assert np.array_equal(setup.graph.indices, set_up("citation-like").graph.indices)
+
+
+def test_the_command_writes_a_page_and_prints_the_claims(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        __import__("fedwalk.experiments.setup", fromlist=["GENERATED"]).GENERATED,
+        "mini", ("generated", lambda: social_network(vertices=90, mean_degree=6, communities=3, seed=1)),
+    )  # fmt: skip
+    arguments = ["--figure", "theorems", "--seeds", "1", "--walks", "1", "--threads", "1"]
+    assert main(["reproduce", "mini", "-o", str(tmp_path / "out"), *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "hops per walk, l = 40, p = 0.4" in shown
+    assert str(tmp_path / "out" / "index.html") in shown
+    summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "`fedwalk reproduce mini --figure theorems --seeds 1 --walks 1`" in summary
+    assert main(["reproduce", "mini", "-o", str(tmp_path / "out"), "--seeds", "0"]) == 2
