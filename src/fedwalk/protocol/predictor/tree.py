@@ -30,11 +30,20 @@ class Pools(NamedTuple):
 
 
 @kernel
+def count_before(plan: NDArray[np.int32], order: NDArray[np.int32], before: NDArray[np.int32]) -> None:
+    """before[place, i]: how many vertices of bin i stand before the place in leaf order."""
+    before[0] = 0
+    for place in range(order.size):
+        before[place + 1] = before[place]
+        before[place + 1, plan[order[place]]] += 1
+
+
+@kernel
 def fill_pools(
     wanted: NDArray[np.int64],
     plan: NDArray[np.int32],
     bin_starts: NDArray[np.int64],
-    positions: NDArray[np.int32],
+    before: NDArray[np.int32],
     parent: NDArray[np.int32],
     size: NDArray[np.int32],
     first: NDArray[np.int32],
@@ -48,17 +57,16 @@ def fill_pools(
     for u in range(n):
         total = 0
         for i in range(k):
-            begin, end = bin_starts[i], bin_starts[i + 1]
+            begin = bin_starts[i]
             own = 1 if plan[u] == i else 0
-            want = min(wanted[u, i], end - begin - own)
-            here = positions[begin:end]
-            a = begin + np.searchsorted(here, first[u])
+            want = min(wanted[u, i], bin_starts[i + 1] - begin - own)
+            a = begin + before[first[u], i]
             b = a + own
             node = u
             while b - a - own < want:
                 node = parent[node]
-                wider_a = begin + np.searchsorted(here, first[node])
-                wider_b = begin + np.searchsorted(here, first[node] + size[node])
+                wider_a = begin + before[first[node], i]
+                wider_b = begin + before[first[node] + size[node], i]
                 surplus = max(0, wider_b - wider_a - own - want)
                 if wider_b > b:
                     b = wider_b - surplus
@@ -76,7 +84,9 @@ def prepare(broadcast: Broadcast) -> Pools:
     bin_starts = np.concatenate([[0], np.cumsum(np.bincount(plan, minlength=k))])
     wanted = np.maximum(0, np.rint(broadcast.vectors)).astype(np.int64)
     rows = np.empty((n, 2 * k + 1), np.uint16 if n <= 2**16 else np.int32)
-    fill_pools(wanted, plan, bin_starts, tree.position[members], tree.parent, tree.size, tree.first, rows)
+    before = np.empty((n + 1, k), np.int32)
+    count_before(plan, tree.order, before)
+    fill_pools(wanted, plan, bin_starts, before, tree.parent, tree.size, tree.first, rows)
     rows[members, 2 * k] = np.arange(n)
     return Pools(members, rows)
 
