@@ -22,7 +22,7 @@ STAGES = ("matrices", "tree", "encoder", "walks", "skipgram")
 RUN = """
 import json, sys, time
 import fedwalk
-from fedwalk.job import peak_rss_bytes
+from fedwalk.stages import peak_rss_bytes
 vertices, degree, communities, walks = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 began = time.perf_counter()
 graph = fedwalk.social_network(vertices=vertices, mean_degree=degree, communities=communities, seed=0)

@@ -12,11 +12,12 @@ from conftest import SETTINGS
 from fedwalk.embedding import Embedding
 from fedwalk.errors import FedWalkWarning, InputError, RunFolderError, SettingsError
 from fedwalk.graph import Graph, load_graph
-from fedwalk.job import embed_to_folder, peak_rss_bytes, read_run
+from fedwalk.job import embed_to_folder, read_run
 from fedwalk.model import DeepWalk, FedWalk
 from fedwalk.pipeline import STAGES
 from fedwalk.protocol.walk import expected_hops
 from fedwalk.settings import Settings
+from fedwalk.stages import peak_rss_bytes
 
 PHASES = ("plan", "vectors", "dictionary", "matrices", "tree", "hops", "sequences")
 
@@ -71,6 +72,9 @@ def test_the_record_tells_graph_time_messages_and_walks(network: Graph, tmp_path
     assert record["walks"]["expected_hops_per_walk"] == expected_hops(12, 0.2)
     assert record["nominal_epsilon"] == 2.0
     assert record["peak_rss_bytes"] > 10**7
+    by_stage = list(record["peak_rss_by_stage"].values())
+    assert by_stage == sorted(by_stage)
+    assert by_stage[-1] <= record["peak_rss_bytes"]
 
 
 def test_deepwalk_sends_nothing_and_builds_no_tree(network: Graph, tmp_path: Path) -> None:

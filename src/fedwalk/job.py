@@ -1,7 +1,6 @@
 """Embedding a graph into a run folder: what `fedwalk embed` and `fedwalk demo` do once they know what to do."""
 
 import json
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +16,7 @@ from fedwalk.protocol.predictor import find_predictor
 from fedwalk.protocol.walk import expected_hops
 from fedwalk.run_folder import RunFolder, open_run_folder, read_record, write_arrays, write_text
 from fedwalk.settings import Settings
-from fedwalk.stages import Progress, Stages
+from fedwalk.stages import Progress, Stages, peak_rss_bytes
 
 PRIVACY = {
     "paper": "unbounded: the degree matrices name every neighbour to the server, and nothing bounds what the "
@@ -103,6 +102,7 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
         "settings": asdict(settings),
         "seconds": seconds,
         "peak_rss_bytes": peak_rss_bytes(),
+        "peak_rss_by_stage": finished.stages.peaks(),
         "messages": finished.stages.total().as_dict(),
         "walks": {
             "count": len(walks.sequences),
@@ -127,13 +127,3 @@ def read_run(path: Path) -> dict[str, Any]:
             f"{path}: holds no finished run (no run.json). Name the folder that `fedwalk embed -o` wrote."
         )
     return read_record(path / "run.json", ("graph", "settings", "seconds", "messages", "walks"))
-
-
-def peak_rss_bytes() -> int | None:
-    """The most memory this process has held, or None where the system doesn't say."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -95,7 +95,8 @@ class RunFolder:
             return {}
         entries = self._read_manifest()["stages"]
         return {
-            name: Account(entry["seconds"], Transcript.from_dict(entry["messages"])) for name, entry in entries.items()
+            name: Account(entry["seconds"], Transcript.from_dict(entry["messages"]), entry.get("peak_rss_bytes"))
+            for name, entry in entries.items()
         }
 
     def has(self, stage: str) -> bool:
@@ -117,7 +118,11 @@ class RunFolder:
             for name, content in _FILES[stage](value).items():
                 write_arrays(self._progress / name, content)
         manifest = self._read_manifest()
-        manifest["stages"][stage] = {"seconds": account.seconds, "messages": account.transcript.as_dict()}
+        manifest["stages"][stage] = {
+            "seconds": account.seconds,
+            "messages": account.transcript.as_dict(),
+            "peak_rss_bytes": account.peak_rss_bytes,
+        }
         write_text(self._manifest, json.dumps(manifest, indent=1))
 
     def begin(self, settings: Settings, **inputs: str | None) -> None:

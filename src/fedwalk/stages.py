@@ -4,6 +4,7 @@ A `Stages` object is asked for a stage by name and a function that computes it. 
 store has from an earlier attempt, is taken instead.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from copy import deepcopy
@@ -21,10 +22,21 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a finished stage took: seconds, and the messages it sent."""
+    """What a finished stage took: seconds, the messages it sent, the most memory the process had held by its end."""
 
     seconds: float
     transcript: Transcript
+    peak_rss_bytes: int | None = None
+
+
+def peak_rss_bytes() -> int | None:
+    """The most memory this process has held, or None where the system doesn't say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 class Store(Protocol):
@@ -89,7 +101,7 @@ class Stages:
         before, began = deepcopy(self.transcript), time.perf_counter()
         value = compute(partial(self.report, name))
         self.report(name, 1, 1)
-        return value, Account(time.perf_counter() - began, self.transcript.since(before))
+        return value, Account(time.perf_counter() - began, self.transcript.since(before), peak_rss_bytes())
 
     def report(self, name: str, done: int, total: int) -> None:
         """Tell whoever listens."""
@@ -106,3 +118,8 @@ class Stages:
     def seconds(self) -> dict[str, float]:
         """Seconds per stage."""
         return {name: account.seconds for name, account in self.accounts.items()}
+
+    def peaks(self) -> dict[str, int]:
+        """The most memory held by the end of each stage, where the system says."""
+        found = {name: account.peak_rss_bytes for name, account in self.accounts.items()}
+        return {name: peak for name, peak in found.items() if peak is not None}

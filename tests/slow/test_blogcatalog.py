@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fedwalk
-from fedwalk.job import peak_rss_bytes
+from fedwalk.stages import peak_rss_bytes
 
 PATH = os.environ.get("FEDWALK_BLOGCATALOG", "")
 pytestmark = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.errors import SettingsError
-from fedwalk.settings import CHOICES, Settings, read_toml
+from fedwalk.settings import CHOICES, PRESETS, Settings, read_toml
 
 FORMATS = ("edgelist", "adjlist", "mat", "npz")
 INPUTS = ("graph", "format")
@@ -17,6 +17,7 @@ EPILOG = """\
 examples:
   fedwalk embed graph.edges -o run
   fedwalk embed blogcatalog.mat -o run --predictor triad --predict 1 --burst 2
+  fedwalk embed blogcatalog.mat -o run --preset frugal      a quarter of the messages
   fedwalk embed graph.csv -o baseline --protocol deepwalk
   fedwalk embed --config run/settings.toml -o again        the same run once more
   fedwalk embed graph.edges -o run --resume                after an interrupt
@@ -63,6 +64,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{name}", type=kind, metavar=letter, default=None, help=f"{text} (default {shown})")
 
     protocol = parser.add_argument_group("protocol")
+    presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
+    protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
     choice(protocol, "protocol", "paper: FedWalk; deepwalk: the centralised baseline")
     number(protocol, "epsilon", "E", "noise parameter of the vectors and the encoder, nominal", float)
     number(protocol, "bins", "K", "bins of the group plan", default="⌊ln n⌋")
@@ -84,13 +87,19 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     choice(execution, "runtime", "stepwise: device objects, message by message, slow")
 
 
+def _flags(settings: dict[str, Any]) -> str:
+    """Settings as the flags that would make them."""
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
+
+
 def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, str | None]]:
-    """Defaults, overridden by --config, overridden by flags; and what to read the graph from."""
+    """Defaults, overridden by --config, by --preset, by flags; and what to read the graph from."""
     config = read_toml(options.config) if options.config else {}
     inputs = chosen_inputs(options, config.pop("input", {}))
     flags = {name: getattr(options, name) for name in Settings.__slots__ if getattr(options, name, None) is not None}
     # Together, because a flag may mend what the file alone would get wrong.
-    return Settings.from_mapping({**config, **flags}, str(options.config)), inputs
+    preset = PRESETS[options.preset] if options.preset else {}
+    return Settings.from_mapping({**config, **preset, **flags}, str(options.config)), inputs
 
 
 def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | None]:
