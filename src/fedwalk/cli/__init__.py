@@ -20,6 +20,8 @@ first steps:
   fedwalk demo                          a generated social network, FedWalk beside DeepWalk
   fedwalk embed graph.edges -o run      your own graph: edge list, adjacency list, .mat, .npz
   fedwalk evaluate run --graph graph.edges --labels labels.txt
+  fedwalk report run                    one HTML page to look at
+  fedwalk reproduce blogcatalog -o results
 
 What the `paper` protocol gives is not differential privacy, whatever its epsilon: see docs/fidelity.md.
 """
@@ -27,7 +29,7 @@ What the `paper` protocol gives is not differential privacy, whatever its epsilo
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
-    from fedwalk.cli import data, demo, embed, evaluate, links, reproduce
+    from fedwalk.cli import data, demo, embed, evaluate, links, report, reproduce
 
     parser = argparse.ArgumentParser(
         prog="fedwalk",
@@ -37,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (demo, embed, evaluate, links, reproduce, data):
+    for module in (demo, embed, evaluate, report, links, reproduce, data):
         module.add_parser(commands)
     return parser
 

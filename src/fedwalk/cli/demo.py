@@ -87,4 +87,5 @@ def call(options: argparse.Namespace) -> int:
     print_table(f"F1 at train ratio {TRAIN_RATIO}, 10 splits", ["", "micro-F1", "macro-F1"], rows)
     print(f"Results: {folder}/paper and {folder}/deepwalk; the network: {folder}/graph.edges, {folder}/labels.txt")
     print(f"Next:    fedwalk evaluate {folder}/paper --graph {folder}/graph.edges --labels {folder}/labels.txt")
+    print(f"         fedwalk report {folder}/paper --labels {folder}/labels.txt   one page to look at")
     return 0

@@ -147,4 +147,5 @@ def call(options: argparse.Namespace) -> int:
         print_table("Messages", ["phase", "messages", "bytes", "route"], message_rows(record))
     print(f"Results: {options.output}/embedding.npz; the whole record: {options.output}/run.json")
     print(f"Next:    fedwalk evaluate {options.output} --graph {inputs['graph']} [--labels FILE]")
+    print(f"         fedwalk report {options.output} [--labels FILE]   one page to look at")
     return 0

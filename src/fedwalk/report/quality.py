@@ -1,0 +1,65 @@
+"""Micro- and macro-F1 over the training ratio (Sec. 5.1), where the graph has labels."""
+
+from fedwalk.errors import InputError
+from fedwalk.evaluation import Score, evaluate
+from fedwalk.kernels.threads import Report
+from fedwalk.report.charts import Axis, Line, lines
+from fedwalk.report.content import Absent, Figure, Section, Table
+from fedwalk.report.source import Source
+from fedwalk.report.words import counted
+
+RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
+KEY, TITLE = "quality", "F1"
+
+
+def quality_section(source: Source, splits: int | None, threads: int | None, report: Report) -> Section:
+    """Score the embedding, unless `splits` is None, or say why it can't be scored."""
+    if source.graph is None:
+        return Section(KEY, TITLE, absent=(source.no_graph,) if source.no_graph else ())
+    if source.graph.labels is None:
+        reason = "The graph has no labels, so there is no F1 and no colour on the map."
+        return Section(KEY, TITLE, absent=(Absent(reason, source.command("--labels FILE")),))
+    if splits is None:
+        reason = "The embedding was not scored (--no-evaluate)."
+        return Section(KEY, TITLE, absent=(Absent(reason, source.command()),))
+    try:
+        scores = evaluate(
+            source.embedding, source.graph, train_ratios=RATIOS, splits=splits, threads=threads, report=report
+        )
+    except InputError as error:
+        return Section(KEY, TITLE, absent=(Absent(f"The embedding can't be scored: {error}"),))
+    text = (
+        "One-vs-rest logistic regression on the vectors, mean and standard deviation over "
+        f"{counted(splits, 'random split', 'random splits')}. For each vertex as many labels are predicted as it truly "
+        "has, which is the field's custom and flatters."
+    )
+    return Section(KEY, TITLE, (text,), (_figure(scores),), _table(scores))
+
+
+def _figure(scores: list[Score]) -> Figure:
+    """Two lines with error bars."""
+    ratios = [score.train_ratio for score in scores]
+    series = [
+        Line(
+            f"{kind}-F1",
+            ratios,
+            [getattr(s, f"{kind}_f1") for s in scores],
+            [getattr(s, f"{kind}_f1_std") for s in scores],
+            True,
+        )
+        for kind in ("micro", "macro")
+    ]
+    description = (
+        "; ".join(f"at {s.train_ratio:g}: micro {s.micro_f1:.3f}, macro {s.macro_f1:.3f}" for s in scores) + "."
+    )
+    drawn = lines("F1 over the training ratio", description, series, Axis("training ratio"), Axis("F1"))
+    caption = "F1 when a share of the labelled vertices is trained on and the others are predicted."
+    return Figure(drawn, caption)
+
+
+def _table(scores: list[Score]) -> Table:
+    rows = tuple(
+        (f"{s.train_ratio:g}", f"{s.micro_f1:.4f} ± {s.micro_f1_std:.4f}", f"{s.macro_f1:.4f} ± {s.macro_f1_std:.4f}")
+        for s in scores
+    )
+    return Table(("training ratio", "micro-F1", "macro-F1"), rows)

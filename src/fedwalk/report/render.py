@@ -1,0 +1,51 @@
+"""The page: one template, one style sheet and a script, put together into a single file that asks nobody for anything.
+
+Jinja escapes every text. The map's data is JSON in a data block, in which `<` can't occur. A content security policy
+allows the page's own style and script, by their hashes, and nothing else.
+"""
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+SCRIPTS = ("data.js", "map.js", "panel.js", "hands.js", "start.js")
+
+
+def render(**content: Any) -> str:
+    """The page with its content filled in."""
+    style, script = _read("report.css"), "\n".join(_read(name) for name in SCRIPTS)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_read("report.html"))
+    page = template.render(style=Markup(style), script=Markup(script), policy=policy(style, script), **content)
+    # A name may hold half of a surrogate pair, which no file can.
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def policy(style: str, script: str) -> str:
+    """A content security policy under which the page can load and send nothing."""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def data_block(content: object) -> Markup:
+    """JSON that can stand inside a script element, whatever text is in it.
+
+    >>> data_block(["</script>"])
+    Markup('["\\\\u003c/script>"]')
+    """
+    return Markup(json.dumps(content, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _read(name: str) -> str:
+    return (files("fedwalk.report") / "page" / name).read_text(encoding="utf-8")

@@ -1,0 +1,100 @@
+"""What the page shows of a run, and what it says of what it can't show."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedwalk.cli import build_parser
+from fedwalk.cli.embed import chosen_settings
+from fedwalk.graph import Graph
+from fedwalk.settings import Settings
+from report.folders import embed, record_of, rewrite, untrained
+from report.pages import Page, data_of, quick
+
+LEAVES_OUT = "To see it:"
+
+
+@pytest.mark.parametrize("protocol", ["paper", "deepwalk"])
+def test_a_page_with_everything_leaves_nothing_out(protocol: str, runs: dict[str, Path], labels_file: Path) -> None:
+    text = quick(runs[protocol], labels=str(labels_file))
+    page = Page(text)
+    assert LEAVES_OUT not in text
+    titles = page.texts["title"]
+    assert titles[0] == protocol
+    drawn = {"Time per stage", "Degree distribution", "Walk coverage", "F1 over the training ratio"}
+    paper = {"Dendrogram", "Bytes per phase", "Messages per phase", "Hops per walk"}
+    assert set(titles[1:]) - {"Memory per stage"} == (drawn | paper if protocol == "paper" else drawn)
+
+
+def test_without_labels_the_page_says_how_to_get_colours(runs: dict[str, Path]) -> None:
+    text = quick(runs["paper"])
+    assert "no F1 and no colour" in text
+    assert f"fedwalk report {runs['paper']} --labels FILE" in text
+    assert data_of(text)["styles"] == ["0"]
+
+
+def test_without_scores_the_page_says_so(runs: dict[str, Path], labels_file: Path) -> None:
+    assert "--no-evaluate" in quick(runs["paper"], labels=str(labels_file), splits=None)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "deepwalk"])
+def test_without_the_graph_the_rest_is_shown(protocol: str, network: Graph, tmp_path: Path) -> None:
+    file = tmp_path / "gone.edges"
+    run = embed(network, tmp_path / "run", origin=file, protocol=protocol)
+    text = quick(run)
+    assert text.count(f"fedwalk report {run} --graph GRAPH") == 2
+    assert "gone.edges: no such file" in text
+    assert data_of(text)["degrees"] == []
+
+
+def test_one_labelled_vertex_is_too_few_for_f1(runs: dict[str, Path], tmp_path: Path) -> None:
+    labels = tmp_path / "labels.txt"
+    labels.write_text("0 red\n", encoding="utf-8")
+    assert "can&#39;t be scored: 1 vertices have a label" in quick(runs["paper"], labels=str(labels))
+
+
+def test_memory_is_shown_per_stage_when_the_run_has_it(network: Graph, tmp_path: Path) -> None:
+    run = embed(network, tmp_path)
+    rewrite(run, peak_rss_by_stage={})
+    assert "measured stage by stage" in quick(run)
+    rewrite(run, peak_rss_by_stage={"tree": 2_000_000, "walks": 5_000_000})
+    page = Page(quick(run))
+    assert "Memory per stage" in page.texts["title"]
+    assert "tree: 2.0 MB; walks: 5.0 MB." in page.texts["desc"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"protocol": "deepwalk"}, {"epsilon": 1 / 3, "predictor": "triad", "predict": 1.0, "burst": 4, "bins": 2}],
+    ids=["paper", "deepwalk", "triad"],
+)
+def test_the_command_makes_the_same_run(settings: dict[str, Any], network: Graph, tmp_path: Path) -> None:
+    run = embed(network, tmp_path / "a run", origin=tmp_path / "a graph", **settings)
+    _, *arguments = shlex.split(Page(quick(run)).texts["pre"][0])
+    again, inputs = chosen_settings(build_parser().parse_args(arguments))
+    assert again.resolve(network.vertices) == Settings.from_mapping(record_of(run)["settings"])
+    assert inputs["graph"] == str(tmp_path / "a graph")
+
+
+def test_the_privacy_box_claims_no_more_than_is_proved(network: Graph, runs: dict[str, Path], tmp_path: Path) -> None:
+    paper, deepwalk = (quick(runs[protocol]) for protocol in ("paper", "deepwalk"))
+    assert "Nothing about the protocol as a whole." in paper
+    assert "names all the neighbours" in paper
+    assert "comes from the seed 5" in paper
+    assert "None: the whole graph is in one place." in deepwalk
+    unknown = embed(network, tmp_path)
+    rewrite(unknown, settings={**record_of(unknown)["settings"], "protocol": "other"}, privacy="who knows")
+    text = quick(unknown)
+    assert "Who knows" in text
+    assert "<h3>Proved</h3>" not in text
+
+
+def test_the_same_run_gives_the_same_page(runs: dict[str, Path], labels_file: Path) -> None:
+    pages = {quick(runs["paper"], labels=str(labels_file), layout="tsne") for _ in range(2)}
+    assert len(pages) == 1
+
+
+def test_a_page_of_many_vertices_stays_small(tmp_path: Path) -> None:
+    assert len(quick(untrained(tmp_path, 3000), splits=None).encode()) < 300_000
