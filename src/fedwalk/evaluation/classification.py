@@ -76,12 +76,17 @@ def evaluate(
     ratios = tuple(train_ratios)
     _check(ratios, splits, seed, rule, threads)
     vectors, truth = _labelled(embedding, graph)
+    design = np.column_stack([vectors, np.ones(len(vectors), vectors.dtype)])
     tasks = [
-        partial(_one_split, vectors, truth, ratio, np.random.default_rng([seed, split]), rule)
+        partial(_one_split, design, truth, ratio, np.random.default_rng([seed, split]), rule)
         for ratio in ratios
         for split in range(splits)
     ]
-    results = np.array(run_tasks(tasks, threads or available_cores(), report)).reshape(len(ratios), splits, 2)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):  # the splits are spread over the cores already
+        found = run_tasks(tasks, threads or available_cores(), report)
+    results = np.array(found).reshape(len(ratios), splits, 2)
     mean, spread = results.mean(axis=1).tolist(), results.std(axis=1).tolist()
     return [
         Score(ratio, micro, micro_std, macro, macro_std, splits, rule)
@@ -135,15 +140,15 @@ def _labelled(embedding: Embedding, graph: Graph) -> tuple[NDArray[np.float32], 
 
 
 def _one_split(
-    vectors: NDArray[np.float32], truth: NDArray[np.bool_], ratio: float, rng: np.random.Generator, rule: str
+    design: NDArray[np.float32], truth: NDArray[np.bool_], ratio: float, rng: np.random.Generator, rule: str
 ) -> tuple[float, float]:
     """Micro- and macro-F1 of one random split."""
     from sklearn.metrics import f1_score
 
-    order = rng.permutation(len(vectors))
+    order = rng.permutation(len(design))
     cut = min(max(1, round(ratio * len(order))), len(order) - 1)
     train, test = order[:cut], order[cut:]
-    scores = np.column_stack([_probabilities(vectors, column, train, test) for column in truth.T])
+    scores = np.column_stack([_probabilities(design, column, train, test) for column in truth.T])
     predicted = predict_labels(scores, truth[test].sum(axis=1), rule)
     micro, macro = (
         float(f1_score(truth[test], predicted, average=average, zero_division=0)) for average in ("micro", "macro")
@@ -152,15 +157,19 @@ def _one_split(
 
 
 def _probabilities(
-    vectors: NDArray[np.float32], label: NDArray[np.bool_], train: NDArray[Any], test: NDArray[Any]
+    design: NDArray[np.float32], label: NDArray[np.bool_], train: NDArray[Any], test: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """One label's classifier; a label that all or none of the training vertices carry keeps that answer."""
+    """One label's classifier; a label that all or none of the training vertices carry keeps that answer.
+
+    The last column of the design is 1: its weight is the intercept, shrunk as all weights are. So it is in liblinear,
+    which the field's scores come from; this solver reaches the same optimum in half the time.
+    """
     from sklearn.linear_model import LogisticRegression
 
     if label[train].all() or not label[train].any():
         return np.full(len(test), float(label[train][0]))
-    model = LogisticRegression(solver="liblinear").fit(vectors[train], label[train])
-    return np.asarray(model.predict_proba(vectors[test])[:, 1], np.float64)
+    model = LogisticRegression(solver="newton-cholesky", fit_intercept=False).fit(design[train], label[train])
+    return np.asarray(model.predict_proba(design[test])[:, 1], np.float64)
 
 
 def predict_labels(
