@@ -42,6 +42,19 @@ def test_a_stage_is_told_of_once_it_is_over(capsys: pytest.CaptureFixture[str]) 
     assert line.split()[::2] == ["walks", "s"]
 
 
+def test_a_long_stage_says_how_far_it_is_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("fedwalk.cli.show.time.perf_counter", lambda: now[0])
+    bars = StageBars()
+    for second, done in ((0, 0), (30, 1), (90, 3), (100, 4)):
+        now[0] = second
+        bars("trials", done, 12)
+    lines = capsys.readouterr().err.splitlines()
+    assert [" ".join(line.split()) for line in lines] == ["trials 90.0 s, 25% done, about 4 min left"]
+
+
 @pytest.mark.usefixtures("_usual_handler")
 def test_an_interrupt_in_a_destructor_waits_until_that_is_done() -> None:
     with StageBars() as bars, pytest.raises(KeyboardInterrupt):

@@ -164,7 +164,7 @@ def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_
     assert [row[0] for row in read_claims(tmp_path)] == ["Fig. 2", "Fig. 1"]
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert "a\\|b" in summary
-    assert "2026-01-02, `cmd`" in summary
+    assert "2026-01-02. Made by `cmd`." in summary
 
 
 def test_the_default_and_a_sweeps_last_value_are_one_trial(small: Setup) -> None:

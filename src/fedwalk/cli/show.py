@@ -19,9 +19,15 @@ from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
 
+QUIET_SECONDS = 60.0
+"""Elsewhere than on a terminal, a long stage says a word this often."""
+
 
 class StageBars:
-    """A bar per stage on a terminal, a line per finished stage elsewhere. Call it with (stage, done, total)."""
+    """A bar per stage on a terminal; elsewhere a line per finished stage, and now and then one in a long stage.
+
+    Call it with (stage, done, total).
+    """
 
     def __init__(self, title: str = "") -> None:
         self._console = Console(stderr=True)
@@ -30,6 +36,7 @@ class StageBars:
         self._ended: set[str] = set()
         self._interrupts = Interrupts()
         self._tasks: dict[str, TaskID] = {}
+        self._spoke = time.perf_counter()
         self._bars = Progress(
             TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
             TimeRemainingColumn(), console=self._console, disable=not self._console.is_terminal,
@@ -55,11 +62,19 @@ class StageBars:
             self._began[stage] = time.perf_counter()
             self._tasks[stage] = self._bars.add_task(stage, total=total)
         self._bars.update(self._tasks[stage], completed=done, total=total)
+        seconds = time.perf_counter() - self._began[stage]
         if (done, total) == (1, 1) and stage not in self._ended:
             self._ended.add(stage)
-            if not self._console.is_terminal:
-                seconds = time.perf_counter() - self._began[stage]
-                self._console.print(f"  {stage:<10} {seconds:7.1f} s", highlight=False)
+            self._say(f"  {stage:<10} {seconds:7.1f} s")
+        elif 0 < done < total and time.perf_counter() - self._spoke >= QUIET_SECONDS:
+            left = seconds * (total - done) / done
+            self._say(f"  {stage:<10} {seconds:7.1f} s, {done / total:.0%} done, about {left / 60:.0f} min left")
+
+    def _say(self, line: str) -> None:
+        """A line where there are no bars."""
+        self._spoke = time.perf_counter()
+        if not self._console.is_terminal:
+            self._console.print(line, highlight=False)
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]], footer: str = "") -> None:

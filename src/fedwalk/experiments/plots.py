@@ -12,6 +12,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5
 """Okabe and Ito's palette, told apart by colour-blind readers too."""
 
 
+MOST_TICKS = 10
+"""Up to so many places on the x axis, all are named."""
+
+
 def check_available() -> None:
     """Refuse before the work, not after it."""
     if find_spec("matplotlib") is None:
@@ -32,6 +36,9 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
                           capsize=3, linewidth=1.5, markersize=5)  # fmt: skip
         for label, level in chart.levels.items():
             axes.axhline(level, linestyle="--", color="#555555", label=label)
+        places = sorted({x for series in chart.series for x in series.x})
+        if len(places) <= MOST_TICKS and not chart.x_log:
+            axes.set_xticks(places)
         if chart.x_log:
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:g}")

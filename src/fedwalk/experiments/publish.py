@@ -39,12 +39,9 @@ class Edition:
 
     @property
     def about(self) -> str:
-        """One line on graph, command and version."""
+        """One line on graph, version and day."""
         graph = self.setup.graph
-        return (
-            f"{graph.vertices:,} vertices, {graph.edges:,} edges. fedwalk {__version__}, {self.day.isoformat()}, "
-            f"`{self.command}`."
-        )
+        return f"{graph.vertices:,} vertices, {graph.edges:,} edges. fedwalk {__version__}, {self.day.isoformat()}."
 
 
 def publish(edition: Edition, folder: Path, *, figures: bool = True) -> Path:
@@ -82,7 +79,7 @@ def as_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def as_markdown(edition: Edition, figures: bool) -> str:
     """The findings for a repository, with links to the figures."""
-    parts = [f"# {edition.setup.title}", edition.about]
+    parts = [f"# {edition.setup.title}", f"{edition.about} Made by `{edition.command}`."]
     for finding in edition.findings:
         parts += [f"## {finding.title}", finding.text]
         for table in finding.tables:
@@ -117,7 +114,8 @@ figure svg { max-width: 100%; height: auto; display: block; }
 def as_page(edition: Edition, folder: Path | None) -> str:
     """One HTML page that needs nothing else; figures are drawn into it."""
     title = escape(edition.setup.title)
-    parts = [f"<h1>FedWalk on {title}</h1>", f"<p>{escape(edition.about)}</p>"]
+    made = f"{escape(edition.about)} Made by <code>{escape(edition.command)}</code>."
+    parts = [f"<h1>FedWalk on {title}</h1>", f"<p>{made}</p>"]
     for finding in edition.findings:
         parts += [f"<h2>{escape(finding.title)}</h2>", f"<p>{escape(finding.text)}</p>"]
         parts += [_html_table(table) for table in finding.tables]
