@@ -28,7 +28,7 @@ from fedwalk.protocol.walk import Walks
 from fedwalk.settings import Settings
 from fedwalk.stages import Account
 
-RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json")
+RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json", "report.html")
 PROGRESS = "stages"
 STAGE_FILES = ("manifest.json", "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
                "skipgram.npy")  # fmt: skip
