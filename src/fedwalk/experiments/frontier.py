@@ -24,7 +24,7 @@ from fedwalk.experiments.laboratory import Request
 from fedwalk.experiments.setup import Setup
 from fedwalk.settings import PRESETS
 
-BURSTS = {"tree": (2, 4, 10, 40), "degree": (2, 4, 10, 40), "triad": (2, 3, 4, 6, 10, 20, 40)}
+BURSTS = {"tree": (2, 4, 10), "degree": (2, 4, 10), "triad": (2, 3, 4, 6, 10, 20, 40)}
 PLAIN: dict[str, Any] = {"predict": 0.0}
 """FedWalk without a predictor: encoded entries, every hop sent."""
 
