@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fedwalk.cli.show import StageBars, bytes_text
+from fedwalk.cli.show import StageBars
+from fedwalk.words import bytes_text
 
 
 class Interrupted:

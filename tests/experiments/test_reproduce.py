@@ -105,10 +105,10 @@ def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypat
 def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
     lab = Laboratory(small, tmp_path)
     request = Request(Settings(walks=1, walk_length=5, dim=2, bins=2), (0.5,))
-    first = lab.measure([request], lambda done, total: None)
+    first = lab.measure([request])
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
-    assert lab.measure([request], lambda done, total: None).keys() == first.keys()
+    assert lab.measure([request]).keys() == first.keys()
     assert "measured" in json.loads(file.read_text(encoding="utf-8"))
 
 
@@ -122,8 +122,8 @@ def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> N
 def test_sharing_a_tree_changes_no_walk(small: Setup, tmp_path: Path) -> None:
     # Two trials in one laboratory share bins, vectors, tree and encoder; alone, the second computes its own.
     pair = [Request(Settings(walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
-    together = Laboratory(small, tmp_path / "a").measure(pair, lambda done, total: None)
-    alone = Laboratory(small, tmp_path / "b").measure(pair[:1], lambda done, total: None)
+    together = Laboratory(small, tmp_path / "a").measure(pair)
+    alone = Laboratory(small, tmp_path / "b").measure(pair[:1])
     key = (pair[0].settings, 0.0)
     assert together[key].scores == alone[key].scores
     assert together[key].hops_per_walk == alone[key].hops_per_walk

@@ -45,8 +45,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def call(options: argparse.Namespace) -> int:
     """Build, write, say where."""
-    from fedwalk.cli.show import StageBars, bytes_text
+    from fedwalk.cli.show import StageBars
     from fedwalk.report import build_report
+    from fedwalk.words import bytes_text
 
     path = options.output or options.run / "report.html"
     if options.output and (path.is_dir() or not path.parent.is_dir()):

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
+from fedwalk.words import bytes_text
 
 QUIET_SECONDS = 60.0
 """Elsewhere than on a terminal, a long stage says a word this often."""
@@ -101,19 +102,6 @@ def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
     console.print(title, style="bold", highlight=False, markup=False)
     console.print(grid)
     console.print()
-
-
-def bytes_text(count: float) -> str:
-    """A size for a person.
-
-    >>> bytes_text(532), bytes_text(1_530_000)
-    ('532 B', '1.5 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError("unreachable")
 
 
 def message_rows(record: dict[str, Any]) -> list[list[str]]:

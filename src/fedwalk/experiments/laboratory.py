@@ -6,20 +6,21 @@ version. Trials that share a seed, k and ε follow each other and share the tree
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedwalk import __version__
 from fedwalk.embedding import Embedding
-from fedwalk.evaluation import evaluate, score_links, split_edges
+from fedwalk.evaluation import LinkSplit, evaluate, score_links, split_edges
 from fedwalk.experiments.setup import Setup
 from fedwalk.graph import Graph
+from fedwalk.kernels.threads import Report, silent
 from fedwalk.pipeline import run
 from fedwalk.run_folder import write_text
 from fedwalk.settings import Settings
-from fedwalk.stages import Progress, Stages
+from fedwalk.stages import Stages
 
 TREE_STAGES = ("bins", "vectors", "tree", "encoder")
 LINK_METHODS = ("hadamard", "cosine")
@@ -60,15 +61,13 @@ def _tree_key(settings: Settings) -> tuple[Any, ...]:
 class Laboratory:
     """Runs the trials of a setup; `folder` keeps what was found."""
 
-    def __init__(self, setup: Setup, folder: Path, progress: Progress | None = None) -> None:
-        self._setup, self._folder, self._progress = setup, folder, progress
+    def __init__(self, setup: Setup, folder: Path) -> None:
+        self._setup, self._folder = setup, folder
         self._fingerprint = setup.graph.fingerprint()
         self._shared: tuple[Any, dict[str, Any]] = (None, {})
-        self._training: dict[tuple[float, int], Any] = {}
+        self._training: dict[tuple[float, int], LinkSplit] = {}
 
-    def measure(
-        self, requests: Iterable[Request], report: Callable[[int, int], None]
-    ) -> dict[tuple[Settings, float], Measured]:
+    def measure(self, requests: Iterable[Request], report: Report = silent) -> dict[tuple[Settings, float], Measured]:
         """Every trial's numbers, from its file if it has one."""
         trials = plan(requests)
         work = [10 + trial.settings.walks + 10 * len(trial.ratios) for trial in trials]
@@ -99,7 +98,7 @@ class Laboratory:
 
     def _perform(self, trial: Request) -> Measured:
         graph, settings = self._graph(trial), trial.settings
-        stages = Stages(progress=self._progress)
+        stages = Stages()
         key = (trial.held_out, _tree_key(settings))
         if self._shared[0] == key:
             stages.values.update(self._shared[1])
@@ -120,7 +119,7 @@ class Laboratory:
     def _graph(self, trial: Request) -> Graph:
         return self._split(trial).training if trial.held_out else self._setup.graph
 
-    def _split(self, trial: Request) -> Any:
+    def _split(self, trial: Request) -> LinkSplit:
         key = trial.held_out, trial.settings.seed
         if key not in self._training:
             self._training = {key: split_edges(self._setup.graph, share=trial.held_out, seed=trial.settings.seed)}
@@ -137,10 +136,7 @@ class Laboratory:
         if not trial.ratios:
             return {}
         setup = self._setup
-        found = evaluate(
-            embedding, setup.graph, train_ratios=trial.ratios, splits=setup.splits, threads=setup.threads,
-            report=lambda done, total: self._progress("evaluate", done, total) if self._progress else None,
-        )  # fmt: skip
+        found = evaluate(embedding, setup.graph, train_ratios=trial.ratios, splits=setup.splits, threads=setup.threads)
         return {
             f"{name}@{score.train_ratio:g}": getattr(score, name)
             for score in found

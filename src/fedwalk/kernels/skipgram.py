@@ -11,20 +11,15 @@ it. Eight floats are a register of AVX and two of SSE or NEON; sixteen gain noth
 Matrices are flat, their rows `stride` floats long, a multiple of `LANES`; the padding is zero and stays zero.
 """
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from fedwalk.kernels.jit import fast_kernel
+from fedwalk.kernels.llvm import address, call, cgutils, extending, ir, operation
 
-# LLVM's builder and numba's side of it have no types of their own; `Any` says so once.
-ir: Any = import_module("llvmlite.ir")
-cgutils: Any = import_module("numba.core.cgutils")
-extending: Any = import_module("numba.extending")
 tuple_of: Any = types.UniTuple
 
 Floats = NDArray[np.float32]
@@ -53,43 +48,28 @@ extending.register_model(Lanes)(_model)
 _lanes = Lanes()
 
 
-def _operation(emit: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function for kernels from one that emits LLVM's instructions; the first argument is numba's own."""
-    return cast(Callable[..., Any], extending.intrinsic(emit))
-
-
-def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index], inbounds=True), _VECTOR.as_pointer())
-
-
-def _call(builder: Any, name: str, result: Any, args: list[Any]) -> Any:
-    kind = ir.FunctionType(result, [arg.type for arg in args])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
-
-
-@_operation
+@operation
 def load(_typing: Any, array: Any, _index: Any) -> Any:
     """The lanes at `array[index : index + LANES]`."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_address(context, builder, signature.args[0], *args), align=4)
+        return builder.load(address(context, builder, _VECTOR, signature.args[0], *args), align=4)
 
     return _lanes(array, types.intp), emit
 
 
-@_operation
+@operation
 def save(_typing: Any, array: Any, _index: Any, _value: Any) -> Any:
     """Write the lanes to `array[index : index + LANES]`."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _address(context, builder, signature.args[0], *args[:2]), align=4)
+        builder.store(args[2], address(context, builder, _VECTOR, signature.args[0], *args[:2]), align=4)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, _lanes), emit
 
 
-@_operation
+@operation
 def splat(_typing: Any, _value: Any) -> Any:
     """The same float in every lane."""
 
@@ -100,7 +80,7 @@ def splat(_typing: Any, _value: Any) -> Any:
     return _lanes(types.float32), emit
 
 
-@_operation
+@operation
 def fma(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:
     """a·b + c, lane by lane."""
 
@@ -110,7 +90,7 @@ def fma(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:
     return _lanes(_lanes, _lanes, _lanes), emit
 
 
-@_operation
+@operation
 def ratio(_typing: Any, _a: Any, _b: Any) -> Any:
     """a / b, lane by lane."""
 
@@ -120,18 +100,18 @@ def ratio(_typing: Any, _a: Any, _b: Any) -> Any:
     return _lanes(_lanes, _lanes), emit
 
 
-@_operation
+@operation
 def clamp(_typing: Any, _value: Any, _low: Any, _high: Any) -> Any:
     """The value, or the bound it exceeds, lane by lane."""
 
     def emit(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        raised = _call(builder, f"llvm.maxnum.v{LANES}f32", _VECTOR, [args[0], args[1]])
-        return _call(builder, f"llvm.minnum.v{LANES}f32", _VECTOR, [raised, args[2]])
+        raised = call(builder, f"llvm.maxnum.v{LANES}f32", _VECTOR, [args[0], args[1]])
+        return call(builder, f"llvm.minnum.v{LANES}f32", _VECTOR, [raised, args[2]])
 
     return _lanes(_lanes, _lanes, _lanes), emit
 
 
-@_operation
+@operation
 def totals(_typing: Any, six: Any) -> Any:
     """The sums of six vectors, each in a lane of its own; the last two lanes are zero."""
 
@@ -145,7 +125,7 @@ def totals(_typing: Any, six: Any) -> Any:
     return _lanes(six), emit
 
 
-@_operation
+@operation
 def spread(_typing: Any, _value: Any) -> Any:
     """Six vectors: the first lane in all lanes, the second in all lanes, and so on."""
 

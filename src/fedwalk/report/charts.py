@@ -11,7 +11,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from fedwalk.report.svg import Scale, drawing, element, spanning
-from fedwalk.report.words import short_text
+from fedwalk.words import short_text
 
 WIDTH = 380.0
 HEIGHT = 260.0

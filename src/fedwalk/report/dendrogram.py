@@ -16,7 +16,7 @@ from fedwalk.report.charts import LETTER, WIDTH
 from fedwalk.report.content import Absent, Figure, Section, Table
 from fedwalk.report.source import Source
 from fedwalk.report.svg import Scale, drawing, element, spanning
-from fedwalk.report.words import short_text
+from fedwalk.words import short_text
 
 CLUSTERS = 40
 ROW = 16.0

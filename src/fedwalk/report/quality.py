@@ -6,7 +6,7 @@ from fedwalk.kernels.threads import Report
 from fedwalk.report.charts import Axis, Line, lines
 from fedwalk.report.content import Absent, Figure, Section, Table
 from fedwalk.report.source import Source
-from fedwalk.report.words import counted
+from fedwalk.words import counted
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEY, TITLE = "quality", "F1"

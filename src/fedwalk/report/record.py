@@ -8,8 +8,8 @@ from typing import Any
 from fedwalk.report.charts import Bar, bars
 from fedwalk.report.content import Absent, Card, Figure, Section, Table
 from fedwalk.report.source import Source
-from fedwalk.report.words import bytes_text, count_text, seconds_text
 from fedwalk.settings import Settings
+from fedwalk.words import bytes_text, count_text, seconds_text
 
 
 def cards(source: Source) -> list[Card]:

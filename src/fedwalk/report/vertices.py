@@ -16,7 +16,7 @@ from fedwalk.errors import InputError
 from fedwalk.graph import Labels
 from fedwalk.report.layout import LEAST_FOR_TSNE, lay_out, nearest, rows_to_draw
 from fedwalk.report.source import Source
-from fedwalk.report.words import counted
+from fedwalk.words import counted
 
 COLOURS = 10
 NEAREST = 5
