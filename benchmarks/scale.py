@@ -1,6 +1,7 @@
 """How time and memory grow: generated social networks of Flickr's density and size, and larger.
 
     python benchmarks/scale.py flickr                 80,513 vertices, 5.9 M edges, the paper's full settings
+    python benchmarks/scale.py private                the same graph in protocol ldp, epsilon = 8
     python benchmarks/scale.py million                a million vertices of mean degree 10, 10 walks each
     python benchmarks/scale.py growth [--sizes 10000,20000,40000,80000,160000] [--walks 10]
 
@@ -23,24 +24,26 @@ RUN = """
 import json, sys, time
 import fedwalk
 from fedwalk.stages import peak_rss_bytes
-vertices, degree, communities, walks = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+vertices, degree, communities = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+settings = json.loads(sys.argv[4])
 began = time.perf_counter()
 graph = fedwalk.social_network(vertices=vertices, mean_degree=degree, communities=communities, seed=0)
 made = time.perf_counter() - began
 show = lambda stage, done, total: (done, total) == (1, 1) and print(f"  {stage}", file=sys.stderr, flush=True)
-model = fedwalk.FedWalk(walks=walks, progress=show)
+model = fedwalk.FedWalk(progress=show, **settings)
 model.fit(graph)
+walks = model.run_.walks
 print(json.dumps({"vertices": graph.vertices, "edges": graph.edges, "labels": graph.labels.count, "generate": made,
                   "seconds": model.seconds_, "total": time.perf_counter() - began - made, "peak": peak_rss_bytes(),
-                  "threads": model.settings_.threads, "hops": model.walks_.hops_per_walk,
-                  "entries": model.walks_.sequences.size, "outputs": model.encoder_.outputs.size}))
+                  "threads": model.settings_.threads, "hops": walks.hops_per_walk, "entries": walks.sequences.size,
+                  "lists": model.transcript_.traffic["lists"].bytes}))
 """
 
 
-def run(vertices: int, degree: float, communities: int, walks: int) -> dict[str, Any]:
+def run(vertices: int, degree: float, communities: int, **settings: Any) -> dict[str, Any]:
     """One network, one run, in a process of its own."""
-    print(f"{vertices:,} vertices, mean degree {degree:g}, {walks} walks", file=sys.stderr, flush=True)
-    command = [sys.executable, "-c", RUN, str(vertices), str(degree), str(communities), str(walks)]
+    print(f"{vertices:,} vertices, mean degree {degree:g}, {settings}", file=sys.stderr, flush=True)
+    command = [sys.executable, "-c", RUN, str(vertices), str(degree), str(communities), json.dumps(settings)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     record: dict[str, Any] = json.loads(done.stdout)
     return record
@@ -48,18 +51,19 @@ def run(vertices: int, degree: float, communities: int, walks: int) -> dict[str,
 
 def describe(record: dict[str, Any], title: str) -> str:
     """One run as a paragraph and a table of its stages."""
-    rows = [[stage, f"{record['seconds'][stage]:.1f} s"] for stage in ("bins", "vectors", *STAGES)]
+    rows = [[stage, f"{seconds:.1f} s"] for stage, seconds in record["seconds"].items()]
     rows.append(["in all", f"{record['total']:.0f} s"])
+    sent = f"{record['lists'] / record['vertices']:,.0f} bytes from each device"
+    walked = f"{record['entries']:,} entries, {record['hops']:.3f} hops per walk" if record["entries"] else sent
     return (
-        f"{title}: {record['vertices']:,} vertices, {record['edges']:,} edges, {record['labels']} labels, "
-        f"{record['entries']:,} entries, {record['threads']} threads. Peak memory {record['peak'] / 1e9:.1f} GB; "
-        f"{record['hops']:.3f} hops per walk.\n\n{table(['stage', 'time'], rows)}"
+        f"{title}: {record['vertices']:,} vertices, {record['edges']:,} edges, {record['labels']} labels, {walked}, "
+        f"{record['threads']} threads. Peak memory {record['peak'] / 1e9:.1f} GB.\n\n{table(['stage', 'time'], rows)}"
     )
 
 
 def growth(sizes: list[int], walks: int) -> str:
     """Seconds per stage for each size, and the exponents of a fitted power law."""
-    runs = [[run(size, 40.0, 60, walks) for _ in range(2)] for size in sizes]
+    runs = [[run(size, 40.0, 60, walks=walks) for _ in range(2)] for size in sizes]
     seconds = np.array([[min(r["seconds"][stage] for r in twice) for stage in STAGES] for twice in runs])
     exponents = [np.polyfit(np.log(sizes), np.log(column), 1)[0] for column in seconds.T]
     rows = [
@@ -73,15 +77,17 @@ def growth(sizes: list[int], walks: int) -> str:
 def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("flickr", "million", "growth"))
+    parser.add_argument("what", choices=("flickr", "private", "million", "growth"))
     parser.add_argument("--sizes", default="10000,20000,40000,80000,160000")
     parser.add_argument("--walks", type=int, default=10)
     options = parser.parse_args()
     command = f"python benchmarks/scale.py {options.what}"
-    if options.what == "flickr":
-        publish("flickr", describe(run(80_513, 2 * 5_899_882 / 80_513, 195, 80), "Flickr-like, generated"), command)
+    if options.what in ("flickr", "private"):
+        settings = {"protocol": "ldp", "epsilon": 8.0} if options.what == "private" else {"walks": 80}
+        record = run(80_513, 2 * 5_899_882 / 80_513, 195, **settings)
+        publish(options.what, describe(record, "Flickr-like, generated"), command)
     elif options.what == "million":
-        publish("million", describe(run(1_000_000, 10.0, 500, 10), "Generated"), command)
+        publish("million", describe(run(1_000_000, 10.0, 500, walks=10), "Generated"), command)
     else:
         sizes = [int(size) for size in options.sizes.split(",")]
         publish("growth", growth(sizes, options.walks), f"{command} --sizes {options.sizes} --walks {options.walks}")

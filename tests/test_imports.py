@@ -15,6 +15,8 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
+OUTSIDE = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "subprocess", "time", "datetime", "random", "sys"}
+
 
 def imports(module: str) -> Iterator[str]:
     """Every module that a module imports, anywhere in it, by full name."""
@@ -34,6 +36,17 @@ def within(name: str, *packages: str) -> bool:
 
 def ours(module: str) -> list[str]:
     return [name for name in imports(module) if within(name, "fedwalk")]
+
+
+def everything_imported(module: str) -> set[str]:
+    """Our modules that come along with a module, directly or through others."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        fresh = {name for name in ours(waiting.pop()) if name in MODULES} - found
+        found |= fresh
+        waiting += fresh
+    return found
 
 
 def rooms(*packages: str) -> list[str]:
@@ -56,8 +69,7 @@ def test_the_protocol_knows_numbers_kernels_and_itself(module: str) -> None:
 
 @pytest.mark.parametrize("module", rooms("fedwalk.protocol"))
 def test_the_protocol_touches_no_file_socket_or_clock(module: str) -> None:
-    outside = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "subprocess", "time", "datetime", "random", "sys"}
-    assert outside.isdisjoint(name.split(".")[0] for name in imports(module))
+    assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))
 
 
 @pytest.mark.parametrize("module", rooms("fedwalk.kernels"))
@@ -87,3 +99,25 @@ def test_the_server_holds_no_neighbour_list() -> None:
 
 def test_a_device_knows_neither_server_nor_graph() -> None:
     assert not any(within(name, "fedwalk.graph", "fedwalk.protocol.server") for name in ours("fedwalk.protocol.device"))
+
+
+LDP_DEVICE = "fedwalk.privacy.device"
+LDP_SERVER = [*(module for module in rooms("fedwalk.privacy") if module != LDP_DEVICE), "fedwalk.embedding.spectral"]
+"""What reads reports, and what counts their cost: none of it may come near a neighbour list."""
+
+
+@pytest.mark.parametrize("module", LDP_SERVER)
+def test_in_ldp_only_the_device_holds_a_neighbour_list(module: str) -> None:
+    holders = ("fedwalk.graph", LDP_DEVICE, "fedwalk.protocol.device", "fedwalk.runtime")
+    assert not any(within(name, *holders) for name in everything_imported(module))
+
+
+def test_a_list_device_knows_neither_graph_nor_decoder() -> None:
+    others = ("fedwalk.graph", "fedwalk.runtime", "fedwalk.protocol.server", "fedwalk.embedding")
+    decoder = [f"fedwalk.privacy.{name}" for name in ("degrees", "prior", "posterior", "reports")]
+    assert not any(within(name, *others, *decoder) for name in everything_imported(LDP_DEVICE))
+
+
+@pytest.mark.parametrize("module", rooms("fedwalk.privacy"))
+def test_privacy_touches_no_file_socket_or_clock(module: str) -> None:
+    assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))

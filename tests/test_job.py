@@ -34,13 +34,13 @@ def test_a_run_leaves_its_results_and_nothing_else(network: Graph, tmp_path: Pat
     record = embed(network, tmp_path / "deep" / "run")
     assert sorted(files(tmp_path / "deep" / "run")) == ["embedding.npz", "run.json", "settings.toml", "tree.npz"]
     assert read_run(tmp_path / "deep" / "run") == record
-    assert Settings.load(tmp_path / "deep" / "run" / "settings.toml") == Settings(**SETTINGS, bins=4)
+    assert Settings.load(tmp_path / "deep" / "run" / "settings.toml") == Settings(**SETTINGS, bins=4, embed="skipgram")
 
 
 def test_the_embedding_is_that_of_the_estimator(network: Graph, tmp_path: Path) -> None:
     embed(network, tmp_path)
     with np.load(tmp_path / "embedding.npz") as arrays:
-        assert sorted(arrays) == ["nodes", "vectors"]
+        assert sorted(arrays) == ["nodes", "origin", "vectors"]
         assert arrays["vectors"].dtype == np.float32
         assert arrays["nodes"].tolist() == network.names.tolist()
         assert arrays["vectors"].tobytes() == FedWalk(**SETTINGS).fit(network).vectors.tobytes()
@@ -67,7 +67,7 @@ def test_the_record_tells_graph_time_messages_and_walks(network: Graph, tmp_path
     assert record["messages"]["vectors"]["count"] == record["messages"]["matrices"]["count"] == 60
     assert record["messages"]["sequences"]["count"] == record["walks"]["count"] == 180
     assert record["messages"]["hops"]["count"] == round(record["walks"]["hops_per_walk"] * 180)
-    assert all(entry["bytes"] > entry["count"] for entry in record["messages"].values())
+    assert all(record["messages"][phase]["bytes"] > record["messages"][phase]["count"] for phase in PHASES)
     assert record["walks"]["length"] == 12
     assert record["walks"]["expected_hops_per_walk"] == expected_hops(12, 0.2)
     assert record["nominal_epsilon"] == 2.0

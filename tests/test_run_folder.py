@@ -30,14 +30,15 @@ from fedwalk.run_folder import (
 from fedwalk.settings import Settings
 from fedwalk.stages import Account
 
-STORED = ("bins", "vectors", "tree", "encoder", "walks", "skipgram")
+STORED = ("bins", "vectors", "tree", "encoder", "walks", "skipgram", "lists", "posterior", "softening", "spectral")
 
 
 @pytest.fixture(scope="module")
 def stage_values(network: Graph) -> dict[str, Any]:
-    model = FedWalk(**SETTINGS)
+    model, private = FedWalk(**SETTINGS), FedWalk(**SETTINGS, protocol="ldp")
     model.fit(network)
-    return model.run_.stages.values
+    private.fit(network)
+    return {**model.run_.stages.values, **private.run_.stages.values}
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def filled(tmp_path: Path, stage_values: dict[str, Any]) -> RunFolder:
 
 def flat(value: Any) -> bytes:
     """The bytes that make a stage's value what it is."""
-    names = ("linkage", "sequences", "hops", "starts", "outputs", "cumulative")
+    names = ("linkage", "sequences", "hops", "starts", "outputs", "cumulative", "ids", "indptr", "indices", "weights")
     parts = [getattr(value, name) for name in names if hasattr(value, name)] or [value]
     return b"|".join(np.asarray(part).tobytes() for part in parts)
 

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwalk.errors import SettingsError
-from fedwalk.settings import AT_LEAST, CHOICES, LEAST_EPSILON, MOST, Settings, available_cores, read_toml
+from fedwalk.settings import (
+    AT_LEAST,
+    CHOICES,
+    LEAST_EPSILON,
+    MOST,
+    MOST_LDP_EPSILON,
+    Settings,
+    available_cores,
+    read_toml,
+)
 
 PAPER = {
     "epsilon": 2.0,
@@ -28,6 +37,8 @@ PAPER = {
 
 def valid_settings() -> st.SearchStrategy[Settings]:
     choices: dict[str, st.SearchStrategy[Any]] = {name: st.sampled_from(options) for name, options in CHOICES.items()}
+    choices["protocol"] = st.sampled_from(("paper", "deepwalk"))
+    choices["embed"] = st.none() | st.just("skipgram")
     whole = {name: st.integers(least, MOST) for name, least in AT_LEAST.items()}
     numbers: dict[str, st.SearchStrategy[Any]] = {
         "epsilon": st.floats(LEAST_EPSILON, 1e300) | st.integers(1, 100),
@@ -38,7 +49,10 @@ def valid_settings() -> st.SearchStrategy[Settings]:
         "bins": st.none() | whole["bins"],
         "threads": st.none() | whole["threads"],
     }
-    return st.builds(Settings, **{**choices, **whole, **numbers})
+    private = {**numbers, "epsilon": st.floats(LEAST_EPSILON, MOST_LDP_EPSILON), "budget": st.none() | st.floats(1, 9)}
+    open_or_paper = st.builds(Settings, **{**choices, **whole, **numbers})
+    ldp = {**choices, **whole, **private, "protocol": st.just("ldp"), "embed": st.sampled_from(CHOICES["embed"])}
+    return open_or_paper | st.builds(Settings, **ldp)
 
 
 def junk() -> st.SearchStrategy[Any]:
@@ -144,7 +158,7 @@ def test_an_unknown_choice_is_told_the_known_ones(name: str) -> None:
 def test_an_unknown_name_is_told_its_nearest_and_its_origin() -> None:
     with pytest.raises(SettingsError, match=r"my.toml: there is no setting 'epsilom'. Did you mean epsilon?"):
         Settings.from_mapping({"epsilom": 1}, "my.toml")
-    with pytest.raises(SettingsError, match=r"no setting 'xyzzy'. Known are bins, burst"):
+    with pytest.raises(SettingsError, match=r"no setting 'xyzzy'. Known are bins, budget, burst"):
         Settings.from_mapping({"xyzzy": 1})
 
 
@@ -152,11 +166,29 @@ def test_names_may_be_written_with_hyphens() -> None:
     assert Settings.from_mapping({"walk-length": 7}).walk_length == 7
 
 
-def test_resolving_decides_bins_and_threads_and_nothing_else() -> None:
+def test_resolving_decides_bins_threads_and_embedding_and_nothing_else() -> None:
     resolved = Settings(seed=3).resolve(2000)
-    assert (resolved.bins, resolved.threads) == (7, available_cores())
-    assert resolved.updated({"bins": None, "threads": None}) == Settings(seed=3)
+    assert (resolved.bins, resolved.threads, resolved.embed) == (7, available_cores(), "skipgram")
+    assert resolved.updated({"bins": None, "threads": None, "embed": None}) == Settings(seed=3)
     assert resolved.resolve(10) == resolved
+    assert Settings(protocol="ldp").resolve(2000).embed == "spectral"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"protocol": "ldp", "epsilon": 31}, "epsilon = 31 with protocol = ldp: up to 30"),
+        ({"protocol": "paper", "embed": "spectral"}, "that server holds walks and no graph"),
+        ({"protocol": "ldp", "walk_length": 1}, "walk-length = 1 with protocol = ldp"),
+        ({"embed": "word2vec"}, "embed = 'word2vec': choose from skipgram, spectral"),
+        ({"budget": 0}, "budget = 0: must be a finite number above 0, or left out"),
+        ({"budget": math.inf}, "budget = inf: must be a finite number above 0, or left out"),
+        ({"budget": "much"}, "budget = 'much': must be a number"),
+    ],
+)
+def test_settings_of_private_runs_are_checked(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Settings(**values)
 
 
 def test_more_bins_than_vertices_are_refused() -> None:

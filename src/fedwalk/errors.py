@@ -17,6 +17,10 @@ class RunFolderError(FedWalkError):
     """A run folder holds something that must not be overwritten, or can't be resumed from."""
 
 
+class BudgetError(FedWalkError):
+    """A release would cost more privacy than the budget allows; it was not made."""
+
+
 class ProtocolError(FedWalkError):
     """A party received a message that the protocol does not allow."""
 

@@ -2,7 +2,8 @@
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from fedwalk import __version__
 from fedwalk.errors import RunFolderError
 from fedwalk.graph import Graph
-from fedwalk.pipeline import Run, check_graph, run
+from fedwalk.ledger_file import check_ledger_path, read_ledger, update_ledger
+from fedwalk.pipeline import Run, check_graph, enter_releases, participants, run
 from fedwalk.protocol.predictor import find_predictor
 from fedwalk.protocol.walk import expected_hops
 from fedwalk.run_folder import RunFolder, open_run_folder, read_record, write_arrays, write_text
@@ -22,7 +24,11 @@ PRIVACY = {
     "paper": "unbounded: the degree matrices name every neighbour to the server, and nothing bounds what the "
     "encoder and the walks' paths add. The nominal epsilon is the scale of the noise, not a guarantee.",
     "deepwalk": "none: the whole graph is in one place.",
+    "ldp": "local differential privacy for every edge with ε = {epsilon:g}, proved: whether an edge exists changes the "
+    "probability of all that leaves the devices in the run by a factor of e^{epsilon:g} at most. This run is a "
+    "simulation: its noise comes from the seed, and protects nothing from whoever knows that.",
 }
+"""What may be said of a run, by protocol."""
 
 
 def embed_to_folder(
@@ -36,29 +42,47 @@ def embed_to_folder(
     progress: Progress | None = None,
     load_seconds: float = 0.0,
     inputs: dict[str, str | None] | None = None,
+    ledger: Path | None = None,
 ) -> dict[str, Any]:
-    """Run the protocol, keep every finished stage, write the results; returns what `run.json` holds."""
+    """Run the protocol, keep every finished stage, write the results; returns what `run.json` holds.
+
+    `ledger` is a file with what the same devices released before; this run is added to it before it sends anything.
+    """
     began = time.perf_counter()
     check_graph(graph)
-    settings = settings.resolve(graph.vertices - graph.isolated)
+    settings = settings.resolve(participants(graph, settings)[0].vertices)
+    enter = partial(enter_releases, graph, replace(settings, budget=None) if _is_finished(path, resume) else settings)
+    check_ledger_path(ledger, path)
+    earlier = read_ledger(ledger) if ledger else None
+    enter(earlier)
     broken_off = open_run_folder(path, force=force, resume=resume)
     folder = RunFolder(path, graph.fingerprint())
-    if resume and (path / "run.json").exists():
-        return report_finished(folder, settings)
+    if _is_finished(path, resume):
+        record = report_finished(folder, settings)
+        if ledger:
+            update_ledger(ledger, enter)
+        return record
     if broken_off:
         folder.check_resumable(settings)
     else:
         folder.begin(settings, **(inputs or {}))
+    if ledger:
+        update_ledger(ledger, enter)
     stages = Stages(store=folder, progress=progress)
-    earlier = sum(stages.seconds().values())
-    finished = run(graph, settings, stages)
+    seconds_before = sum(stages.seconds().values())
+    finished = run(graph, settings, stages, earlier)
     write_results(graph, finished, path, keep_walks)
     seconds = {"load": load_seconds, **stages.seconds()}
-    seconds["total"] = load_seconds + earlier + time.perf_counter() - began
+    seconds["total"] = load_seconds + seconds_before + time.perf_counter() - began
     record = describe(graph, finished, seconds, inputs or {})
     write_text(path / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     folder.drop_progress()
     return record
+
+
+def _is_finished(path: Path, resume: bool) -> bool:
+    """Whether there is nothing left to run, and so nothing to send."""
+    return resume and (path / "run.json").exists()
 
 
 def report_finished(folder: RunFolder, settings: Settings) -> dict[str, Any]:
@@ -72,7 +96,9 @@ def report_finished(folder: RunFolder, settings: Settings) -> dict[str, Any]:
 def write_results(graph: Graph, finished: Run, path: Path, keep_walks: bool) -> None:
     """The embedding, the tree with its leaves' names, and the walks if they are wanted, as rows of the embedding."""
     embedding = finished.embedding
-    write_arrays(path / "embedding.npz", {"nodes": embedding.nodes, "vectors": embedding.vectors})
+    origin = np.array("simulation")
+    arrays = {"nodes": embedding.nodes, "vectors": embedding.vectors, "origin": origin}
+    write_arrays(path / "embedding.npz", arrays)
     if finished.stages.has("tree"):
         tree = finished.stages.get("tree")
         write_arrays(path / "tree.npz", {"linkage": tree.linkage, "nodes": graph.names[finished.taking_part]})
@@ -111,8 +137,20 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
             "expected_hops_per_walk": _expected(settings) if paper else 0.0,
         },
         "nominal_epsilon": settings.epsilon if paper else None,
-        "privacy": PRIVACY[settings.protocol],
+        "privacy": PRIVACY[settings.protocol].format(epsilon=settings.epsilon),
+        "ledger": finished.ledger.as_dict(),
+        **_decoded(finished),
     }
+
+
+def _decoded(finished: Run) -> dict[str, Any]:
+    """What the server of `ldp` made of the reports."""
+    values = finished.stages.values
+    if finished.settings.protocol != "ldp":
+        return {}
+    likely = values["posterior"]
+    decoded = {"reported_pairs": likely.weights.size // 2, "expected_edges": float(likely.weights.sum()) / 2}
+    return {"decoded": {**decoded, **({"softening": values["softening"]} if "softening" in values else {})}}
 
 
 def _expected(settings: Settings) -> float:

@@ -10,6 +10,9 @@ from fedwalk.embedding import Embedding
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.graph import Graph, load_graph
 from fedwalk.pipeline import Run, check_graph, run
+from fedwalk.privacy.ledger import Ledger
+from fedwalk.privacy.posterior import WeightedGraph
+from fedwalk.privacy.reports import Reports
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.tree import Tree
@@ -19,7 +22,7 @@ from fedwalk.stages import Progress, Stages
 
 
 class FedWalk:
-    """The FedWalk protocol, simulated in this process.
+    """The FedWalk protocol, or its provably private sibling (``protocol="ldp"``), simulated in this process.
 
     Parameters
     ----------
@@ -33,6 +36,10 @@ class FedWalk:
     bins_, degree_vectors_, tree_, encoder_, walks_
         The value of each stage after `fit`, over the vertices that took part (`taking_part_`: all but the
         isolated ones). Each but the encoder can be passed to `fit` again, which then doesn't compute it.
+    reports_, posterior_
+        With ``protocol="ldp"``: the reported pairs, and how likely each is an edge.
+    ledger_
+        What was released, and what it costs per edge.
     transcript_
         Messages and bytes per phase.
     seconds_
@@ -55,7 +62,7 @@ class FedWalk:
     """
 
     def __init__(self, *, progress: Progress | None = None, **settings: Any) -> None:
-        self.settings = Settings.from_mapping(_with_protocol("paper", settings), "FedWalk")
+        self.settings = Settings.from_mapping(_with_protocol(("paper", "ldp"), settings), "FedWalk")
         self.progress = progress
 
     def __repr__(self) -> str:
@@ -82,7 +89,12 @@ class FedWalk:
         """
         loaded = load_graph(graph)
         stages = Stages(progress=self.progress)
-        stages.values.update(_given(loaded, self.settings, bins, degree_vectors, tree, walks))
+        given = _given(loaded, self.settings, bins, degree_vectors, tree, walks)
+        if given and self.settings.protocol == "ldp":
+            raise InputError(
+                f"{', '.join(given)}: protocol ldp takes no values from elsewhere, for which its ledger couldn't vouch."
+            )
+        stages.values.update(given)
         self.run_ = run(loaded, self.settings, stages)
         return self.run_.embedding
 
@@ -110,6 +122,21 @@ class FedWalk:
     def walks_(self) -> Walks:
         """The finished walks."""
         return self._stage("walks")  # type: ignore[no-any-return]
+
+    @property
+    def reports_(self) -> Reports:
+        """The pairs that the devices reported (`ldp`)."""
+        return self._stage("lists")  # type: ignore[no-any-return]
+
+    @property
+    def posterior_(self) -> WeightedGraph:
+        """How likely each reported pair is an edge (`ldp`)."""
+        return self._stage("posterior")  # type: ignore[no-any-return]
+
+    @property
+    def ledger_(self) -> Ledger:
+        """What was released, and what it costs."""
+        return self._fitted().ledger
 
     @property
     def taking_part_(self) -> NDArray[np.int64]:
@@ -161,7 +188,7 @@ class DeepWalk:
     """
 
     def __init__(self, *, progress: Progress | None = None, **settings: Any) -> None:
-        self.settings = Settings.from_mapping(_with_protocol("deepwalk", settings), "DeepWalk")
+        self.settings = Settings.from_mapping(_with_protocol(("deepwalk",), settings), "DeepWalk")
         self.progress = progress
 
     def __repr__(self) -> str:
@@ -174,15 +201,17 @@ class DeepWalk:
         stages.values.update(_given(loaded, self.settings, None, None, None, walks))
         finished = run(loaded, self.settings, stages)
         self.walks_, self.seconds_, self.settings_ = finished.walks, stages.seconds(), finished.settings
+        self.ledger_ = finished.ledger
         return finished.embedding
 
 
-def _with_protocol(protocol: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of an estimator, which is one protocol and no other."""
-    if settings.get("protocol", protocol) != protocol:
+def _with_protocol(protocols: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of an estimator, which runs these protocols and no other."""
+    protocol = settings.get("protocol", protocols[0])
+    if protocol not in protocols:
         raise SettingsError(
-            f"protocol = {settings['protocol']!r}: this estimator runs {protocol!r}. "
-            "FedWalk runs 'paper', DeepWalk runs 'deepwalk'."
+            f"protocol = {protocol!r}: this estimator runs {' or '.join(map(repr, protocols))}. "
+            "FedWalk runs 'paper' and 'ldp', DeepWalk runs 'deepwalk'."
         )
     return {**settings, "protocol": protocol}
 
@@ -190,7 +219,7 @@ def _with_protocol(protocol: str, settings: dict[str, Any]) -> dict[str, Any]:
 def _changed(settings: Settings) -> str:
     """The settings that differ from the defaults, as keyword arguments."""
     default = asdict(Settings())
-    changed = {k: v for k, v in asdict(settings).items() if v != default[k] and k != "protocol"}
+    changed = {k: v for k, v in asdict(settings).items() if v != default[k] and (k, v) != ("protocol", "deepwalk")}
     return ", ".join(f"{k}={v!r}" for k, v in changed.items())
 
 

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from fedwalk import __version__
 from fedwalk.errors import InputError, RunFolderError
 from fedwalk.kernels.encoder import EncoderArrays
+from fedwalk.privacy.posterior import WeightedGraph
+from fedwalk.privacy.reports import Reports
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.tree import Tree
@@ -28,11 +30,11 @@ from fedwalk.protocol.walk import Walks
 from fedwalk.settings import Settings
 from fedwalk.stages import Account
 
-RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json", "report.html")
+RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json", "report.html", "audit.json")
 PROGRESS = "stages"
 STAGE_FILES = ("manifest.json", "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
-               "skipgram.npy")  # fmt: skip
-FREE_TO_CHANGE = ("threads",)
+               "skipgram.npy", "lists.npz", "posterior.npz", "softening.npy", "spectral.npy")  # fmt: skip
+FREE_TO_CHANGE = ("threads", "budget")
 """Settings that may differ when a run is resumed: nothing up to the walks depends on them."""
 
 
@@ -246,6 +248,10 @@ _FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "encoder": lambda table: {"encoder.npz": table.arrays._asdict()},
     "walks": lambda walks: {"hops.npy": np.array(walks.hops), "walks.npy": walks.sequences},
     "skipgram": lambda vectors: {"skipgram.npy": vectors},
+    "spectral": lambda vectors: {"spectral.npy": vectors},
+    "softening": lambda power: {"softening.npy": np.array(power)},
+    "lists": lambda reports: {"lists.npz": {"starts": reports.starts, "ids": reports.ids}},
+    "posterior": lambda graph: {"posterior.npz": {name: getattr(graph, name) for name in WeightedGraph.__slots__}},
 }
 
 _LOADERS: dict[str, Callable[[Path], Any]] = {
@@ -255,4 +261,8 @@ _LOADERS: dict[str, Callable[[Path], Any]] = {
     "encoder": lambda folder: EncoderTable(EncoderArrays(**_read_arrays(folder / "encoder.npz"))),
     "walks": lambda folder: Walks(np.load(folder / "walks.npy", mmap_mode="r"), int(np.load(folder / "hops.npy"))),
     "skipgram": lambda folder: np.load(folder / "skipgram.npy"),
+    "spectral": lambda folder: np.load(folder / "spectral.npy"),
+    "softening": lambda folder: float(np.load(folder / "softening.npy")),
+    "lists": lambda folder: Reports(**_read_arrays(folder / "lists.npz")),
+    "posterior": lambda folder: WeightedGraph(**_read_arrays(folder / "posterior.npz")),
 }

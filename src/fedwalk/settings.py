@@ -17,11 +17,12 @@ from typing import Any
 from fedwalk.errors import SettingsError
 
 CHOICES = {
-    "protocol": ("paper", "deepwalk"),
+    "protocol": ("paper", "ldp", "deepwalk"),
     "predictor": ("tree", "degree", "triad"),
     "tree": ("hybrid", "average"),
     "encoder": ("exponential", "identity"),
     "runtime": ("local", "stepwise"),
+    "embed": ("skipgram", "spectral"),
 }
 """The named alternatives, as the registries hold them: a test compares the two."""
 
@@ -37,6 +38,9 @@ MOST = 2**31 - 1
 LEAST_EPSILON = 1e-9
 """Below, the noise leaves what 32-bit numbers can add up."""
 
+MOST_LDP_EPSILON = 30.0
+"""Beyond, a fake is rarer than one in 10¹³ pairs, and the integers of the mechanism run out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -45,9 +49,16 @@ class Settings:
     Parameters
     ----------
     protocol
-        `paper` (FedWalk) or `deepwalk` (the centralised baseline on plain uniform walks).
+        `paper` (FedWalk), `ldp` (ε-edge local differential privacy, proved) or `deepwalk` (the centralised baseline on
+        plain uniform walks).
     epsilon
-        ε of the Laplace noise and of the encoder: nominal, see docs/fidelity.md.
+        In `ldp` the total ε per edge of the whole run. In `paper` the ε of the Laplace noise and of the encoder:
+        nominal, see docs/fidelity.md.
+    budget
+        The most ε per edge that a run may release, earlier runs over the same devices included; None for no limit.
+    embed
+        `skipgram` on walks, or `spectral` from the graph that the server holds (`ldp`, `deepwalk`); None for the
+        better one: spectral in `ldp`, else skipgram.
     bins
         k; None for ⌊ln n⌋.
     walk_length, walks
@@ -90,9 +101,13 @@ class Settings:
     seed: int = 0
     threads: int | None = None
     runtime: str = "local"
+    embed: str | None = None
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         for name, options in CHOICES.items():
+            if name == "embed" and self.embed is None:
+                continue
             if getattr(self, name) not in (*options, *_registered(name)):
                 raise SettingsError(f"{name} = {getattr(self, name)!r}: choose from {', '.join(options)}.")
         for name in AT_LEAST:
@@ -103,6 +118,10 @@ class Settings:
             raise SettingsError(
                 f"epsilon = {self.epsilon:g}: must be a finite number above 0 (at least {LEAST_EPSILON:g})."
             )
+        if self.budget is not None:
+            object.__setattr__(self, "budget", _real("budget", self.budget))
+            if not 0 < self.budget < math.inf:
+                raise SettingsError(f"budget = {self.budget:g}: must be a finite number above 0, or left out.")
         if not 0 <= self.predict <= 1:
             raise SettingsError(f"predict = {self.predict:g}: a probability, so from 0 to 1.")
         self._check_together()
@@ -119,8 +138,19 @@ class Settings:
                 "runtime = stepwise with protocol = deepwalk: DeepWalk is centralised, no device takes a step. "
                 "Leave the runtime at local."
             )
-        if self.protocol == "deepwalk" and self.walk_length < 2:
-            raise SettingsError("walk-length = 1 with protocol = deepwalk: such a walk is its start vertex alone.")
+        if self.protocol != "paper" and self.walk_length < 2:
+            raise SettingsError(
+                f"walk-length = 1 with protocol = {self.protocol}: such a walk is its start vertex alone."
+            )
+        if self.protocol == "paper" and self.embed == "spectral":
+            raise SettingsError(
+                "embed = spectral with protocol = paper: that server holds walks and no graph. Use skipgram."
+            )
+        if self.protocol == "ldp" and self.epsilon > MOST_LDP_EPSILON:
+            raise SettingsError(
+                f"epsilon = {self.epsilon:g} with protocol = ldp: up to {MOST_LDP_EPSILON:g}; beyond, there is no "
+                "noise worth the name."
+            )
 
     def resolve(self, vertices: int) -> "Settings":
         """The same settings with bins and threads decided for a graph of so many vertices."""
@@ -131,7 +161,8 @@ class Settings:
             check_bins(bins, vertices)
         if 4 * vertices * self.walks * self.walk_length >= 2**63:
             raise SettingsError(f"walks = {self.walks}, walk-length = {self.walk_length}: more than fits any memory.")
-        return replace(self, bins=bins, threads=self.threads or available_cores())
+        embed = self.embed or ("spectral" if self.protocol == "ldp" else "skipgram")
+        return replace(self, bins=bins, threads=self.threads or available_cores(), embed=embed)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], origin: str = "settings") -> "Settings":

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them."""
+"""Numbers and sentences as a person reads them."""
 
 
 def count_text(count: float) -> str:
@@ -54,3 +54,19 @@ def seconds_text(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes:,} min {rest} s"
+
+
+def epsilon_text(epsilon: float | str, nominal: bool = False) -> str:
+    """An ε as a ledger has it: a number, a number that only names the noise, or the word for none.
+
+    >>> epsilon_text(2.0), epsilon_text(2.0, nominal=True), epsilon_text("unbounded")
+    ('2', '2 (nominal)', 'unbounded')
+    """
+    if isinstance(epsilon, str):
+        return epsilon
+    return f"{epsilon:g} (nominal)" if nominal else f"{epsilon:g}"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter at its beginning."""
+    return text[:1].upper() + text[1:]

@@ -1,5 +1,6 @@
 """A disk that fills up in mid-run: a clear word, nothing half-written, and the run goes on once there is room."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ sys.exit(main(sys.argv[1:]))
 """
 """Every file ends at 20 kB, for the system's own limit and in the middle of a write."""
 
+LDP_FILES = ("lists.npz", "posterior.npz", "softening.npy", "spectral.npy")
 RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json")
 
 
@@ -27,7 +29,7 @@ def vectors(run: Path) -> bytes:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
-@pytest.mark.parametrize("name", [*(f"stages/{name}" for name in STAGE_FILES), *RESULTS])
+@pytest.mark.parametrize("name", [*(f"stages/{name}" for name in STAGE_FILES if name not in LDP_FILES), *RESULTS])
 def test_a_full_disk_stops_the_run_whichever_file_it_hits(
     name: str, fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
@@ -48,6 +50,24 @@ def test_a_full_disk_stops_the_run_whichever_file_it_hits(
     assert vectors(run) == vectors(tmp_path / "whole")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+@pytest.mark.parametrize("name", LDP_FILES)
+def test_a_full_disk_stops_a_private_run_and_nothing_is_released_twice(
+    name: str, fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    run, ledger = tmp_path / "run", tmp_path / "ledger.json"
+    (run / "stages").mkdir(parents=True)
+    (run / "stages" / f"{name}.partial").symlink_to("/dev/full")
+    private = ("--protocol", "ldp", "--epsilon", "3", "--budget", "3", "--ledger", ledger)
+    arguments = ("embed", network_file, "-o", run, *SMALL, *private, "--resume")
+    assert fedwalk(*arguments).code == 2
+    assert json.loads(ledger.read_text())["per_edge"] == 3
+    assert fedwalk(*arguments).code == 0
+    assert json.loads(ledger.read_text())["per_edge"] == 3
+    fedwalk("embed", network_file, "-o", tmp_path / "whole", *SMALL, "--protocol", "ldp", "--epsilon", "3")
+    assert vectors(run) == vectors(tmp_path / "whole")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the system's limit on file sizes")
 def test_a_write_that_fails_halfway_keeps_the_stages_before_it(
     fedwalk: Command, network_file: Path, tmp_path: Path
@@ -60,7 +80,7 @@ def test_a_write_that_fails_halfway_keeps_the_stages_before_it(
         f"fedwalk: error: {tmp_path / 'run' / 'stages' / 'skipgram.npy'}: can't be written: File too"
     )
     kept = {path.name for path in (tmp_path / "run" / "stages").iterdir()}
-    assert kept == set(STAGE_FILES) - {"skipgram.npy"}
+    assert kept == set(STAGE_FILES) - {"skipgram.npy", *LDP_FILES}
     assert fedwalk(*arguments, "--resume").code == 0
     arguments[3] = str(tmp_path / "whole")
     assert fedwalk(*arguments).code == 0

@@ -30,6 +30,8 @@ FLAGS = {
     "seed": "13",
     "threads": "2",
     "runtime": "local",
+    "embed": "skipgram",
+    "budget": "3.5",
 }
 
 

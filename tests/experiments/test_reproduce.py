@@ -180,7 +180,7 @@ def test_noise_adds_less_than_the_sharper_bound_while_rows_keep_their_order(smal
 
 @pytest.mark.parametrize("figure", ["10", "5,x", ""])
 def test_an_unknown_figure_is_refused_with_the_list_of_known_ones(figure: str) -> None:
-    with pytest.raises(SettingsError, match=r"choose from 5, 6, 7, 8, 9, theorems, frontier, links, all"):
+    with pytest.raises(SettingsError, match=r"choose from 5, 6, 7, 8, 9, theorems, frontier, links, ldp, all"):
         chosen(figure)
 
 

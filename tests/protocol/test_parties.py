@@ -122,7 +122,8 @@ def test_noise_from_the_system_differs_every_time() -> None:
 
 def test_every_kind_of_message_says_its_route_and_observers() -> None:
     assert [kind.phase for kind in KINDS] == [
-        "plan", "vectors", "dictionary", "matrices", "tree", "starts", "hops", "sequences",
+        "plan", "vectors", "dictionary", "matrices", "tree", "starts", "hops", "sequences", "list plan",
+        "lists",
     ]  # fmt: skip
     for kind in KINDS:
         sender, receiver = kind.route.split(" → ")

@@ -1,14 +1,19 @@
 """What the page shows of a run, and what it says of what it can't show."""
 
+import html
+import json
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conftest import SETTINGS
+from fedwalk.audit import audit
 from fedwalk.cli import build_parser
 from fedwalk.cli.embed import chosen_settings
 from fedwalk.graph import Graph
+from fedwalk.job import embed_to_folder
 from fedwalk.settings import Settings
 from report.folders import embed, record_of, rewrite, untrained
 from report.pages import Page, data_of, quick
@@ -20,12 +25,30 @@ LEAVES_OUT = "To see it:"
 def test_a_page_with_everything_leaves_nothing_out(protocol: str, runs: dict[str, Path], labels_file: Path) -> None:
     text = quick(runs[protocol], labels=str(labels_file))
     page = Page(text)
-    assert LEAVES_OUT not in text
+    assert text.count(LEAVES_OUT) == 1
+    assert f"To see it: <code>fedwalk audit {runs[protocol]}</code>" in text
     titles = page.texts["title"]
     assert titles[0] == protocol
     drawn = {"Time per stage", "Degree distribution", "Walk coverage", "F1 over the training ratio"}
     paper = {"Dendrogram", "Bytes per phase", "Messages per phase", "Hops per walk"}
     assert set(titles[1:]) - {"Memory per stage"} == (drawn | paper if protocol == "paper" else drawn)
+
+
+def test_a_private_run_shows_its_ledger_its_estimated_degrees_and_the_attacks_on_it(
+    network: Graph, network_file: Path, labels_file: Path, tmp_path: Path
+) -> None:
+    folder, settings = tmp_path / "private", Settings(**SETTINGS, protocol="ldp", epsilon=4)
+    embed_to_folder(network, settings, folder, inputs={"graph": str(network_file)})
+    found = audit(network, settings, canaries=300, repeats=50).as_dict()
+    (folder / "audit.json").write_text(json.dumps(found))
+    text = quick(folder, labels=str(labels_file))
+    assert "All releases together cost 4 per edge." in text
+    assert "each pair is reported by its owner alone" in text
+    assert "estimated" in text
+    assert "There are no walks: this embedding is spectral." in text
+    assert "--embed skipgram" in text
+    for finding in found["findings"]:
+        assert html.escape(finding["sentence"], quote=False).replace("'", "&#39;") in text
 
 
 def test_without_labels_the_page_says_how_to_get_colours(runs: dict[str, Path]) -> None:

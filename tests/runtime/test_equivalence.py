@@ -87,7 +87,7 @@ def test_transcript_counts_what_the_protocol_sends() -> None:
     counts = {phase: entry["count"] for phase, entry in model.transcript_.as_dict().items()}
     assert counts == {
         "plan": n, "vectors": n, "dictionary": n, "matrices": n, "tree": n,
-        "starts": 3 * n, "hops": model.walks_.hops, "sequences": 3 * n,
+        "starts": 3 * n, "hops": model.walks_.hops, "sequences": 3 * n, "list plan": 0, "lists": 0,
     }  # fmt: skip
     size = {phase: entry["bytes"] for phase, entry in model.transcript_.as_dict().items()}
     assert size["dictionary"] == n * n * k * 4

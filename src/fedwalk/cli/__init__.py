@@ -21,15 +21,18 @@ first steps:
   fedwalk embed graph.edges -o run      your own graph: edge list, adjacency list, .mat, .npz
   fedwalk evaluate run --graph graph.edges --labels labels.txt
   fedwalk report run                    one HTML page to look at
+  fedwalk embed graph.edges -o private --protocol ldp --epsilon 6
+  fedwalk audit private                 what an observer learns, and epsilon measured from outside
   fedwalk reproduce blogcatalog -o results
 
-What the `paper` protocol gives is not differential privacy, whatever its epsilon: see docs/fidelity.md.
+What the `paper` protocol gives is not differential privacy, whatever its epsilon; `ldp` has a proof: see
+docs/privacy.md.
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
-    from fedwalk.cli import data, demo, embed, evaluate, links, report, reproduce
+    from fedwalk.cli import audit, data, demo, embed, evaluate, links, report, reproduce
 
     parser = argparse.ArgumentParser(
         prog="fedwalk",
@@ -39,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (demo, embed, evaluate, report, links, reproduce, data):
+    for module in (demo, embed, evaluate, report, audit, links, reproduce, data):
         module.add_parser(commands)
     return parser
 

@@ -18,11 +18,19 @@ examples:
   fedwalk embed graph.edges -o run
   fedwalk embed blogcatalog.mat -o run --predictor triad --predict 1 --burst 2
   fedwalk embed blogcatalog.mat -o run --preset frugal      a quarter of the messages
+  fedwalk embed graph.edges -o private --protocol ldp --epsilon 6 --budget 8
   fedwalk embed graph.csv -o baseline --protocol deepwalk
   fedwalk embed --config run/settings.toml -o again        the same run once more
   fedwalk embed graph.edges -o run --resume                after an interrupt
 
-RUN will hold embedding.npz (arrays `nodes`, `vectors`), tree.npz (a scipy linkage array), settings.toml, run.json.
+protocols:
+  paper      FedWalk as published; its epsilon is nominal, and its privacy loss unbounded (docs/fidelity.md)
+  ldp        epsilon-edge local differential privacy, proved; epsilon is the total per edge, whatever walks are drawn
+             (docs/privacy.md). Useful from about ln(n / mean degree) on: 5 for BlogCatalog.
+  deepwalk   the baseline: one party holds the whole graph
+
+RUN will hold embedding.npz (arrays `nodes`, `vectors`), settings.toml, run.json (with the privacy ledger), and for
+`paper` tree.npz (a scipy linkage array).
 """
 
 
@@ -31,8 +39,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "embed",
         help="embed a graph",
-        description="Run FedWalk (or the DeepWalk baseline) on a graph and write a run folder. "
-        "The defaults are the paper's settings.",
+        description="Simulate FedWalk, its provably private sibling or the DeepWalk baseline on a graph, and write a "
+        "run folder. The defaults are the paper's settings.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -47,6 +55,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     held.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
     held.add_argument("--force", action="store_true", help="replace the run that RUN holds")
     parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too (rows of the embedding)")
+    parser.add_argument(
+        "--ledger", type=Path, metavar="FILE",
+        help="what the same devices released before; this run is added (default: a ledger for this run alone)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print run.json instead of tables")
     parser.set_defaults(call=call)
     add_settings(parser)
@@ -66,8 +78,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     protocol = parser.add_argument_group("protocol")
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
     protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
-    choice(protocol, "protocol", "paper: FedWalk; deepwalk: the centralised baseline")
-    number(protocol, "epsilon", "E", "noise parameter of the vectors and the encoder, nominal", float)
+    choice(protocol, "protocol", "paper: FedWalk; ldp: proved privacy; deepwalk: the centralised baseline")
+    number(protocol, "epsilon", "E", "ldp: total per edge; paper: of noise and encoder, nominal", float)
+    number(protocol, "budget", "E", "refuse to release more per edge; counts what the ledger has", float, "none")
     number(protocol, "bins", "K", "bins of the group plan", default="⌊ln n⌋")
     choice(protocol, "tree", "builder of the tree; average needs n² memory")
     choice(protocol, "encoder", "identity writes the vertices as they are")
@@ -77,7 +90,11 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     number(walks, "predict", "P", "chance that a visit triggers the predictor", float)
     choice(walks, "predictor", "tree: the paper's; degree, triad: ours")
     number(walks, "burst", "B", "entries that a triggered visit writes in all")
-    skipgram = parser.add_argument_group("SkipGram")
+    skipgram = parser.add_argument_group("embedding")
+    skipgram.add_argument(
+        "--embed", choices=CHOICES["embed"], default=None,
+        help="skipgram on walks, or spectral from the decoded graph (default spectral for ldp, else skipgram)",
+    )  # fmt: skip
     number(skipgram, "dim", "D", "dimensions")
     number(skipgram, "window", "W", "largest window")
     number(skipgram, "negative", "N", "negative samples")
@@ -122,7 +139,7 @@ def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | No
 def call(options: argparse.Namespace) -> int:
     """Load, run, show."""
     settings, inputs = chosen_settings(options)
-    from fedwalk.cli.show import StageBars, message_rows, print_facts, print_table, run_facts
+    from fedwalk.cli.show import StageBars, print_facts, print_ledger, print_messages, run_facts
     from fedwalk.graph import load_graph
     from fedwalk.graph.datasets import resolve_graph
     from fedwalk.job import embed_to_folder
@@ -138,13 +155,14 @@ def call(options: argparse.Namespace) -> int:
         record = embed_to_folder(
             graph, settings, options.output, force=options.force, resume=options.resume,
             keep_walks=options.keep_walks, progress=bars, load_seconds=load_seconds, inputs=inputs,
+            ledger=options.ledger,
         )  # fmt: skip
     if options.json:
         print(json.dumps(record, indent=2, ensure_ascii=False))
         return 0
     print_facts(f"{options.output}", run_facts(record))
-    if record["protocol"] == "paper":
-        print_table("Messages", ["phase", "messages", "bytes", "route"], message_rows(record))
+    print_messages(record)
+    print_ledger(record)
     print(f"Results: {options.output}/embedding.npz; the whole record: {options.output}/run.json")
     print(f"Next:    fedwalk evaluate {options.output} --graph {inputs['graph']} [--labels FILE]")
     print(f"         fedwalk report {options.output} [--labels FILE]   one page to look at")

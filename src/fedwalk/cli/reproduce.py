@@ -7,7 +7,7 @@ from fedwalk.errors import SettingsError
 
 EPILOG = """\
 examples:
-  fedwalk reproduce blogcatalog -o results                      everything: forty minutes on two cores
+  fedwalk reproduce blogcatalog -o results                      everything: fifty minutes on two cores
   fedwalk reproduce blogcatalog -o results --figure 5,theorems
   fedwalk reproduce flickr-like -o results --figure 6           a generated graph of Flickr's size
   fedwalk reproduce graph.mat -o results --seeds 2 --walks 20   your own graph with labels, quicker
@@ -19,6 +19,7 @@ figures:
   theorems   both theorems against measurement
   frontier   micro-F1 against hops for every predictor and growing bursts (ours)
   links      link prediction (ours)
+  ldp        micro-F1 against epsilon for the protocol with proved privacy (ours)
 
 DIR will hold index.html, summary.md, results.json, tables as CSV, figures/ as PNG and SVG, and trials/: every finished
 embedding's scores. Run the same command again after an interrupt: finished trials aren't run twice.

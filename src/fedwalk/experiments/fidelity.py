@@ -1,7 +1,7 @@
 """Where the paper is wrong, measured: `python -m fedwalk.experiments.fidelity [--graph GRAPH]`.
 
-Each function below is one finding of docs/fidelity.md. What an attacker sees is taken from the stage values that the
-transcript says it observes; the graph is used to score the attack, not to make it.
+Each function below is one finding of docs/fidelity.md. The attacks are those of `fedwalk audit`: each takes what an
+observer sees and nothing else; the graph is used to score it.
 """
 
 import argparse
@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedwalk.audit.dissimilarity import only_neighbours
+from fedwalk.audit.evidence import device_view, matrix_view, sequence_view
+from fedwalk.audit.rows import match_rows
+from fedwalk.audit.scoring import score_named, score_pairs
+from fedwalk.audit.sequences import first_entries
+from fedwalk.audit.views import MatrixView
 from fedwalk.graph import Graph, load_graph, social_network
-from fedwalk.kernels.threads import silent
 from fedwalk.model import FedWalk
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.dissimilarity import cross_dissimilarity
 from fedwalk.protocol.predictor import Broadcast, tree
-from fedwalk.protocol.server import Server
-from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.walk import expected_hops, printed_theorem_2
-from fedwalk.runtime.local import LocalRuntime
 
 Row = tuple[str, str, str]
 """What was looked at, what the paper says, what we find."""
@@ -28,11 +29,11 @@ Row = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Evidence:
-    """A finished run of the paper's protocol and the matrices that its server received."""
+    """A finished run of the paper's protocol, and what its server received before the walks."""
 
     graph: Graph
     model: FedWalk
-    matrices: DegreeMatrices
+    view: MatrixView
 
 
 def gather(graph: Graph, seed: int = 0) -> Evidence:
@@ -40,10 +41,7 @@ def gather(graph: Graph, seed: int = 0) -> Evidence:
     active, _ = graph.active()
     model = FedWalk(walk_length=3, dim=1, window=1, negative=1, seed=seed)
     model.fit(active)
-    settings = model.settings_
-    server = Server(active.vertices, settings.bins or 1, settings.epsilon)
-    runtime = LocalRuntime(active, server, settings, Transcript())
-    return Evidence(active, model, runtime.matrices(model.degree_vectors_, silent))
+    return Evidence(active, model, matrix_view(active, model.settings_))
 
 
 def theorem_2(evidence: Evidence) -> Iterator[Row]:
@@ -86,40 +84,22 @@ def theorem_1(_: Evidence) -> Iterator[Row]:
 
 def row_matching(evidence: Evidence) -> Iterator[Row]:
     """The server looks every row of M_v up in the dictionary that it broadcast itself."""
-    owner = {row.tobytes(): v for v, row in enumerate(evidence.model.degree_vectors_)}
-    graph, right, claimed = evidence.graph, 0, 0
-    for v in range(graph.vertices):
-        guess = {owner[row.tobytes()] for row in evidence.matrices[v]}
-        claimed += len(guess)
-        right += len(guess & set(graph.neighbours(v).tolist()))
+    score = score_pairs(evidence.graph, match_rows(evidence.view))
     yield (
         "Edges that the server reads off the degree matrices",
         "protected by ε",
-        f"{right / graph.indices.size:.1%} of them, {right / claimed:.1%} of its guesses right",
+        f"{score['recall']:.1%} of them, {score['precision']:.1%} of its guesses right",
     )
 
 
 def degree_one_victims(evidence: Evidence) -> Iterator[Row]:
     """One broadcast dissimilarity to a vertex with one neighbour names that neighbour, to any device."""
-    graph, vectors, matrices = evidence.graph, evidence.model.degree_vectors_, evidence.matrices
-    victims = np.flatnonzero(graph.degrees == 1)
-    if victims.size == 0:
-        yield (
-            "Neighbour of a degree-1 vertex, from one dissimilarity",
-            "not discussed",
-            "no such vertex in this graph",
-        )
-        return
-    attacker = int(np.argmax(graph.degrees == np.sort(graph.degrees)[graph.vertices // 2]))
-    broadcast = cross_dissimilarity(matrices, np.array([attacker]), victims)[0]
-    own = matrices[attacker].astype(np.float64)
-    candidates = np.array([np.abs(own - c).sum() for c in vectors.astype(np.float64)])
-    guesses = np.abs(candidates[None, :] - broadcast[:, None]).argmin(axis=1)
-    truth = graph.indices[graph.indptr[victims]]
+    score = score_named(evidence.graph, only_neighbours(device_view(evidence.graph, evidence.view)))
+    found = f"named for {score['named']:.1%} of {score['victims']} such vertices" if score["victims"] else ""
     yield (
         "Neighbour of a degree-1 vertex, from one dissimilarity",
         "not discussed",
-        f"named for {np.mean(guesses == truth):.1%} of {victims.size} such vertices",
+        found or "no such vertex in this graph",
     )
 
 
@@ -137,22 +117,13 @@ def encoder(evidence: Evidence) -> Iterator[Row]:
 
 def first_tokens(evidence: Evidence) -> Iterator[Row]:
     """A walk's first entry is an encoded neighbour of the device that the server started it at."""
-    graph, first = evidence.graph, evidence.model.walks_.sequences[:, 0].astype(np.int64)
-    start = np.arange(first.size) % graph.vertices
-    owner = np.repeat(np.arange(graph.vertices), graph.degrees)
-    edges = _pair_codes(owner, graph.indices, graph.vertices)
-    shown = np.intersect1d(np.unique(edges), _pair_codes(start, first, graph.vertices))
-    settings = evidence.model.settings_
+    score = score_pairs(evidence.graph, first_entries(sequence_view(evidence.model.run_)))
+    walks = evidence.model.settings_.walks
     yield (
-        f"Edges shown to the server by first entries alone, γ = {settings.walks}",
+        f"Edges shown to the server by first entries alone, γ = {walks}",
         "each encoding costs ε",
-        f"{shown.size / graph.edges:.1%}; {settings.walks * 40:,} encodings per device, none composed",
+        f"{score['recall']:.1%}; {walks * 40:,} encodings per device, none composed",
     )
-
-
-def _pair_codes(u: NDArray[np.integer], v: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-    """One number for each unordered pair."""
-    return np.asarray(np.minimum(u, v).astype(np.int64) * n + np.maximum(u, v))
 
 
 def pool_precision(graph: Graph, model: FedWalk) -> tuple[float, float]:

@@ -108,7 +108,7 @@ class Laboratory:
         measured = Measured(
             self._score(trial, finished.embedding),
             finished.walks.hops_per_walk,
-            hops["bytes"] / len(finished.walks.sequences),
+            hops["bytes"] / max(1, len(finished.walks.sequences)),
             sum(stages.seconds().values()),
         )
         self._folder.mkdir(parents=True, exist_ok=True)

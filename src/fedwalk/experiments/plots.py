@@ -10,8 +10,7 @@ from fedwalk.experiments.finding import Chart
 MARKERS = "osD^vP*X"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
 """Okabe and Ito's palette, told apart by colour-blind readers too."""
-
-
+LEVEL_STYLES = ("--", ":", "-.")
 MOST_TICKS = 10
 """Up to so many places on the x axis, all are named."""
 
@@ -34,8 +33,8 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
         for series, marker, colour in zip(chart.series, cycle(MARKERS), cycle(COLOURS), strict=False):
             axes.errorbar(series.x, series.y, yerr=series.spread, label=series.label, marker=marker, color=colour,
                           capsize=3, linewidth=1.5, markersize=5)  # fmt: skip
-        for label, level in chart.levels.items():
-            axes.axhline(level, linestyle="--", color="#555555", label=label)
+        for style, (label, level) in zip(cycle(LEVEL_STYLES), chart.levels.items(), strict=False):
+            axes.axhline(level, linestyle=style, color="#555555", label=label)
         places = sorted({x for series in chart.series for x in series.x})
         if len(places) <= MOST_TICKS and not chart.x_log:
             axes.set_xticks(places)

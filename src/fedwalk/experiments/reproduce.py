@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
-from fedwalk.experiments import figure_5, figure_7, figure_8, figure_9, frontier, link_prediction, theorems
+from fedwalk.experiments import figure_5, figure_7, figure_8, figure_9, frontier, link_prediction, private, theorems
 from fedwalk.experiments.finding import Experiment, Results
 from fedwalk.experiments.laboratory import Laboratory
 from fedwalk.experiments.publish import Edition, publish
@@ -13,7 +13,7 @@ from fedwalk.stages import Progress
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.key: module.EXPERIMENT
-    for module in (figure_5, figure_7, figure_8, figure_9, theorems, frontier, link_prediction)
+    for module in (figure_5, figure_7, figure_8, figure_9, theorems, frontier, link_prediction, private)
 }
 ALIASES = {"6": "5"}
 """Figures 5 and 6 are one experiment on two datasets."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedwalk.kernels.jit import kernel
 
-BINS, NOISE, WALK, CLUSTERING, TRAINING = 1, 2, 3, 4, 5
+BINS, NOISE, WALK, CLUSTERING, TRAINING, KEEP, FAKES, DECODING = 1, 2, 3, 4, 5, 6, 7, 8
 """Purposes. Each has streams of its own, so that adding a draw to one never shifts another."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -46,6 +46,16 @@ def stream(seed: int, purpose: int, index: int) -> np.uint64:
 def draw(key: np.uint64, counter: int) -> np.uint64:
     """64 random bits: number `counter` of the stream."""
     return mix64(np.uint64(key) + (np.uint64(counter) + _ONE) * _GOLDEN)
+
+
+@kernel
+def draws(seed: int, purpose: int, index: int, counters: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The stream's words with these numbers."""
+    key = stream(seed, purpose, index)
+    words = np.empty(counters.size, np.uint64)
+    for i in range(counters.size):
+        words[i] = draw(key, counters[i])
+    return words
 
 
 @kernel

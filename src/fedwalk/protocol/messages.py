@@ -195,7 +195,58 @@ class Sequence:
         return self.size(len(self.entries))
 
 
-Message = GroupPlan | DegreeVector | Dictionary | DegreeMatrix | TreeTable | Start | Token | Sequence
+@dataclass(frozen=True, slots=True)
+class ListPlan:
+    """Server → device, protocol `ldp`: how many vertices there are, ε, and which epoch this is.
+
+    The key of the hash that names each pair's owner is part of the protocol and not of the plan: a server that could
+    choose it might tell both ends of a pair that the pair is theirs, and learn twice as much. Within an epoch a device
+    gives one answer, whatever becomes of its list; the next epoch is another release.
+    """
+
+    phase: ClassVar[str] = "list plan"
+    route: ClassVar[str] = "server → device"
+    observers: ClassVar[tuple[str, ...]] = EVERYONE
+    key: ClassVar[int] = 0x6665_6477_616C_6B31
+    vertices: int
+    epsilon: float
+    epoch: int = 0
+
+    @staticmethod
+    def size() -> int:
+        """Bytes of a plan."""
+        return 2 * NUMBER + PARAMETER
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the wire."""
+        return self.size()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyList:
+    """Device → server, protocol `ldp`: the ids of the reported pairs that the device owns, ascending."""
+
+    phase: ClassVar[str] = "lists"
+    route: ClassVar[str] = "device → server"
+    observers: ClassVar[tuple[str, ...]] = ("server",)
+    device: int
+    ids: NDArray[np.int32]
+
+    @staticmethod
+    def size(ids: int) -> int:
+        """Bytes of a list of so many ids."""
+        return ID + NUMBER + ID * ids
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the wire."""
+        return self.size(self.ids.size)
+
+
+Message = (
+    GroupPlan | DegreeVector | Dictionary | DegreeMatrix | TreeTable | Start | Token | Sequence | ListPlan | NoisyList
+)
 KINDS: tuple[type[Message], ...] = (
-    GroupPlan, DegreeVector, Dictionary, DegreeMatrix, TreeTable, Start, Token, Sequence,
+    GroupPlan, DegreeVector, Dictionary, DegreeMatrix, TreeTable, Start, Token, Sequence, ListPlan, NoisyList,
 )  # fmt: skip

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedwalk.kernels.random import draw, stream
+from fedwalk.kernels.random import draw, draws, stream
 
 
 class Randomness(Protocol):
@@ -18,6 +19,10 @@ class Randomness(Protocol):
 
     def bits(self, purpose: int, index: int, counter: int) -> np.uint64:
         """64 random bits."""
+        ...
+
+    def words(self, purpose: int, index: int, counters: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """64 random bits for each counter."""
         ...
 
 
@@ -31,6 +36,10 @@ class SimulatedRandomness:
         """The same 64 bits for the same name, in whatever order and on whatever thread."""
         return np.uint64(draw(np.uint64(stream(self.seed, purpose, index)), counter))
 
+    def words(self, purpose: int, index: int, counters: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The same for many counters."""
+        return draws(self.seed, purpose, index, counters)
+
 
 @dataclass(frozen=True, slots=True)
 class SystemRandomness:
@@ -39,3 +48,7 @@ class SystemRandomness:
     def bits(self, purpose: int, index: int, counter: int) -> np.uint64:
         """64 fresh bits."""
         return np.uint64(secrets.randbits(64))
+
+    def words(self, purpose: int, index: int, counters: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """As many fresh words as there are counters."""
+        return np.frombuffer(secrets.token_bytes(8 * counters.size), np.uint64)

@@ -4,10 +4,12 @@ from functools import partial
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
+from fedwalk.report.audit import attack_section
 from fedwalk.report.content import Section
 from fedwalk.report.degrees import degree_section
 from fedwalk.report.dendrogram import tree_section
 from fedwalk.report.layout import METHODS
+from fedwalk.report.ledger import ledger_section
 from fedwalk.report.privacy import privacy_of
 from fedwalk.report.quality import quality_section
 from fedwalk.report.record import again, cards, cost_section, message_section, settings_cards
@@ -19,7 +21,11 @@ from fedwalk.stages import Progress
 
 __all__ = ["build_report"]
 
-PROTOCOLS = {"paper": "FedWalk, as in the paper", "deepwalk": "DeepWalk, the centralised baseline"}
+PROTOCOLS = {
+    "paper": "FedWalk, as in the paper",
+    "ldp": "Protocol ldp, with proved edge privacy",
+    "deepwalk": "DeepWalk, the centralised baseline",
+}
 
 
 def build_report(
@@ -96,6 +102,8 @@ def _sections(source: Source, splits: int | None, threads: int | None, say: Prog
         walk_section(source),
         degree_section(source),
         quality,
+        ledger_section(source),
+        attack_section(source),
     ]
 
 

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from fedwalk.graph import Graph
 from fedwalk.kernels.threads import silent
+from fedwalk.privacy.degrees import estimated_degrees as degrees_from_reports
+from fedwalk.privacy.mechanisms import RandomisedResponse
 from fedwalk.protocol.degree import estimated_degrees
+from fedwalk.protocol.messages import ListPlan
 from fedwalk.protocol.randomness import SimulatedRandomness
 from fedwalk.protocol.server import Server
 from fedwalk.protocol.transcript import Transcript
@@ -30,7 +33,8 @@ def degree_section(source: Source) -> Section:
     key, title = "degrees", "Degrees"
     if source.graph is None:
         return Section(key, title, absent=(source.no_graph,) if source.no_graph else ())
-    active, _ = source.graph.active()
+    private = source.protocol == "ldp"
+    active = source.graph if private else source.graph.active()[0]
     true = active.degrees.astype(np.float64)
     found = {"true": true}
     text = f"The mean degree is {true.mean():,.1f}, the largest {true.max():,.0f}."
@@ -38,7 +42,18 @@ def degree_section(source: Source) -> Section:
         noised = noised_degrees(active, source.settings["bins"], source.settings["epsilon"], source.settings["seed"])
         found["noised"] = noised
         text += _noise_text(noised - true, source.settings["bins"], source.settings["epsilon"])
+    if private and source.record.get("simulation"):
+        found["estimated"] = decoded_degrees(active, source.settings["epsilon"], source.settings["seed"])
+        text += " Estimated is what the server makes of the reported pairs; no device tells its degree."
     return Section(key, title, (text,), (_figure(found),), _table(found))
+
+
+def decoded_degrees(graph: Graph, epsilon: float, seed: int) -> NDArray[np.float64]:
+    """The degrees that the server of `ldp` estimates, from the lists as the run itself drew them."""
+    mechanism = RandomisedResponse.of(epsilon)
+    runtime = LocalRuntime(graph, Server(graph.vertices, 1, epsilon), Settings(seed=seed), Transcript())
+    reports = runtime.lists(ListPlan(graph.vertices, epsilon), silent)
+    return degrees_from_reports(reports.counts(), mechanism.hit, mechanism.flip)
 
 
 def noised_degrees(active: Graph, bins: int, epsilon: float, seed: int) -> NDArray[np.float64]:

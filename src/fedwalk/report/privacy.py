@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedwalk.report.source import Source
+from fedwalk.words import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,11 @@ class Privacy:
 
 def privacy_of(source: Source) -> Privacy:
     """What can be said of this run."""
-    recorded = str(source.record.get("privacy") or "Nothing is claimed.")
-    verdict = recorded[:1].upper() + recorded[1:]
+    verdict = sentence(str(source.record.get("privacy") or "Nothing is claimed."))
     if source.protocol == "paper":
         return _paper(verdict, source.settings, bool(source.record.get("simulation")))
+    if source.protocol == "ldp":
+        return _ldp(verdict, source.settings, bool(source.record.get("simulation")))
     if source.protocol == "deepwalk":
         return _deepwalk(verdict)
     return Privacy(verdict)
@@ -40,16 +42,37 @@ def _deepwalk(verdict: str) -> Privacy:
     )
 
 
+def _ldp(verdict: str, settings: dict[str, Any], simulation: bool) -> Privacy:
+    epsilon = settings["epsilon"]
+    proved = (
+        f"For any one edge: all that leaves the devices is at most e^{epsilon:g} times as likely with it as without, "
+        "and the other way round, whoever looks and however many walks are drawn. Pure ε, no δ, and nobody is trusted "
+        "but the edge's own ends.",
+        f"For k edges together: k times {epsilon:g}.",
+    )
+    leaks = [
+        "An edge is as safe as the device that reports it: half of a vertex's edges are reported by the other end.",
+        f"Up to {epsilon:g} per edge: an observer may still learn that a reported pair is likely an edge.",
+        "A whole vertex isn't hidden: with many edges at stake their costs add up.",
+        "Who takes part, and how many vertices there are, is public; how long a device takes to answer isn't hidden.",
+        "A second run with other noise costs its own ε on top; the same question again costs nothing.",
+    ]
+    if simulation:
+        leaks.append(
+            f"This is a simulation: all noise comes from the seed {settings['seed']}, so nothing is hidden here."
+        )
+    return Privacy(
+        verdict, ("Nothing is nominal here: ε is the total per edge of the whole run.",), proved, tuple(leaks)
+    )
+
+
 def _paper(verdict: str, settings: dict[str, Any], simulation: bool) -> Privacy:
     nominal = (
         f"ε = {settings['epsilon']:g} sets the Laplace noise in each degree vector (scale 1/ε) and the encoder. For "
         "the protocol as a whole it is a name, not a bound.",
+        "A degree vector alone, in exact arithmetic, would be ε-differentially private for one neighbour in one list.",
     )
-    proved = (
-        "Each degree vector, taken alone, is ε-differentially private for one device's list when one neighbour is "
-        "added or removed.",
-        "Nothing about the protocol as a whole.",
-    )
+    proved = ("Nothing about the protocol as a whole.",)
     return Privacy(verdict, nominal, proved, tuple(_paper_leaks(settings, simulation)))
 
 

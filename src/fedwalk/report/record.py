@@ -19,20 +19,25 @@ def cards(source: Source) -> list[Card]:
     found = [
         Card("vertices", count_text(record["graph"]["vertices"]), f"{isolated:,} isolated" if isolated else ""),
         Card("edges", count_text(record["graph"]["edges"])),
-        Card("walks", count_text(walks["count"]), f"of {walks['length']} entries"),
     ]
+    if walks["count"]:
+        found.append(Card("walks", count_text(walks["count"]), f"of {walks['length']} entries"))
+    if decoded := record.get("decoded"):
+        share = decoded["expected_edges"] / max(1, decoded["reported_pairs"])
+        found.append(Card("reported pairs", count_text(decoded["reported_pairs"]), f"about {share:.0%} of them edges"))
     if sent := sum(entry["bytes"] for entry in record["messages"].values()):
         messages = sum(entry["count"] for entry in record["messages"].values())
-        expected = f"expected {walks['expected_hops_per_walk']:.2f}"
-        found += [
-            Card("hops per walk", f"{walks['hops_per_walk']:.2f}", expected),
-            Card("sent in all", bytes_text(sent), f"{messages:,} messages"),
-        ]
+        if record["messages"].get("hops", {}).get("count"):
+            expected = f"expected {walks['expected_hops_per_walk']:.2f}"
+            found.append(Card("hops per walk", f"{walks['hops_per_walk']:.2f}", expected))
+        found.append(Card("sent in all", bytes_text(sent), f"{messages:,} messages"))
     memory = record.get("peak_rss_bytes")
     held = f"{bytes_text(memory)} of memory" if memory else ""
     found.append(Card("time", seconds_text(record["seconds"]["total"]), held))
     if record.get("nominal_epsilon") is not None:
         found.append(Card("nominal ε", f"{record['nominal_epsilon']:g}", "a noise scale, no guarantee"))
+    if source.protocol == "ldp":
+        found.append(Card("ε per edge", _plain(source.settings["epsilon"]), "in all, proved; here simulated"))
     return found
 
 
@@ -59,9 +64,9 @@ def cost_section(source: Source) -> Section:
 
 def message_section(source: Source) -> Section:
     """Bytes and messages per phase."""
-    phases = source.record["messages"]
+    phases = {phase: entry for phase, entry in source.record["messages"].items() if entry["count"]}
     key, title = "messages", "Messages"
-    if not any(entry["count"] for entry in phases.values()):
+    if not phases:
         reason = f"Nothing is sent: {source.protocol} works on the whole graph in one place."
         return Section(key, title, absent=(Absent(reason),))
     head = ("phase", "messages", "bytes", "route", "can be observed by")
@@ -89,15 +94,15 @@ def settings_cards(source: Source) -> list[Card]:
     return found
 
 
-def again(source: Source) -> str:
-    """The command that makes the same run."""
+def again(source: Source, **other: str) -> str:
+    """The command that makes the same run, or one with some settings changed."""
     inputs: dict[str, Any] = source.record.get("input") or {}
     words = ["fedwalk", "embed", source.origin or "GRAPH", "-o", "again"]
     if inputs.get("format"):
         words += ["--format", inputs["format"]]
     defaults = asdict(Settings())
-    for name, value in source.settings.items():
-        unused = name == "bins" and source.protocol == "deepwalk"
+    for name, value in {**source.settings, **other}.items():
+        unused = name == "bins" and source.protocol != "paper"
         if value is not None and value != defaults.get(name) and not unused:
             words += [f"--{name.replace('_', '-')}", _plain(value)]
     if source.walks is not None:

@@ -16,6 +16,9 @@ ROWS_AT_A_TIME = 1 << 16
 def walk_section(source: Source) -> Section:
     """The section on walks."""
     walks = source.record["walks"]
+    if not walks["count"]:
+        reason = "There are no walks: this embedding is spectral."
+        return Section("walks", "Walks", absent=(Absent(reason, again(source, embed="skipgram")),))
     text = f"{walks['count']:,} walks of {walks['length']} entries."
     figures: list[Figure] = []
     rows: list[tuple[str, str]] = []

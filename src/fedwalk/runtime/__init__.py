@@ -1,6 +1,6 @@
 """Who carries the messages between the parties.
 
-A runtime does the devices' part of the three device-side phases and hands the server what it
+A runtime does the devices' part of the device-side phases (three in `paper`, one in `ldp`) and hands the server what it
 receives. `local` computes all devices at once over arrays; `stepwise` is Device objects and messages, one at
 a time. For the same seed they give the same values, bit for bit, and the same transcript.
 """
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from fedwalk.graph import Graph
 from fedwalk.kernels.threads import Report
+from fedwalk.privacy.reports import Reports
 from fedwalk.protocol.degree import DegreeMatrices
-from fedwalk.protocol.messages import GroupPlan, TreeTable
+from fedwalk.protocol.messages import GroupPlan, ListPlan, TreeTable
 from fedwalk.protocol.server import Server
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.walk import Walks
@@ -34,6 +35,10 @@ class Runtime(Protocol):
 
     def walks(self, plan: GroupPlan, vectors: NDArray[np.float32], table: TreeTable, report: Report) -> Walks:
         """Send the tree and the encoder table, start the walks, collect the sequences."""
+        ...
+
+    def lists(self, plan: ListPlan, report: Report) -> Reports:
+        """Protocol `ldp`: send the plan to every device, collect every list."""
         ...
 
 

@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 
 from fedwalk.graph import Graph
 from fedwalk.kernels.degree import noised_counts
+from fedwalk.kernels.lists import simulated_lists
 from fedwalk.kernels.threads import Report, ranges, run_tasks
 from fedwalk.kernels.walk import WalkJob, make_lanes, walk_with
+from fedwalk.privacy.mechanisms import RandomisedResponse
+from fedwalk.privacy.reports import Reports
 from fedwalk.protocol.degree import DegreeMatrices, estimated_degrees
 from fedwalk.protocol.messages import (
     DegreeMatrix,
     DegreeVector,
     Dictionary,
     GroupPlan,
+    ListPlan,
+    NoisyList,
     Sequence,
     Start,
     Token,
@@ -31,6 +36,7 @@ from fedwalk.protocol.walk import Walks
 from fedwalk.settings import Settings
 
 WALKS_PER_TASK = 4096
+LISTS_PER_TASK = 512
 
 
 class LocalRuntime:
@@ -86,6 +92,20 @@ class LocalRuntime:
         hops, carried = (sum(column) for column in zip(*totals, strict=True))
         self._tally_walks(table, count, hops, carried)
         return Walks(sequences, hops)
+
+    def lists(self, plan: ListPlan, report: Report) -> Reports:
+        """Every device's randomised response, a few hundred devices to a task."""
+        n, indptr, indices = self._server.vertices, self._graph.indptr, self._graph.indices
+        mechanism = RandomisedResponse.of(plan.epsilon).coins(n)
+        kernel = partial(simulated_lists, mechanism, np.uint64(plan.key), indptr, indices, self._settings.seed)
+        pieces = ranges(n, -(-n // LISTS_PER_TASK))
+        tasks = [partial(kernel, a, b, plan.epoch) for a, b in pieces]
+        found = run_tasks(tasks, self._settings.threads or 1, report)
+        starts = np.concatenate([[0], np.cumsum(np.concatenate([lengths for lengths, _ in found]))])
+        ids = np.concatenate([ids for _, ids in found])
+        self._transcript.tally(ListPlan, n, n * ListPlan.size())
+        self._transcript.tally(NoisyList, n, n * NoisyList.size(0) + 4 * ids.size)
+        return Reports(starts, ids)
 
     def _tally_walks(self, table: TreeTable, count: int, hops: int, carried: int) -> None:
         n = self._server.vertices

@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from fedwalk.graph import Graph
 from fedwalk.kernels.threads import Report
+from fedwalk.privacy.device import ListDevice
+from fedwalk.privacy.ledger import Ledger
+from fedwalk.privacy.reports import Reports, collect_lists
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.device import Device
 from fedwalk.protocol.messages import (
@@ -14,6 +17,8 @@ from fedwalk.protocol.messages import (
     DegreeVector,
     Dictionary,
     GroupPlan,
+    ListPlan,
+    NoisyList,
     Sequence,
     Token,
     TreeTable,
@@ -31,7 +36,15 @@ class StepwiseRuntime:
 
     def __init__(self, graph: Graph, server: Server, settings: Settings, transcript: Transcript) -> None:
         randomness = SimulatedRandomness(settings.seed)
-        self._devices = [Device(v, graph.neighbours(v).copy(), randomness) for v in range(graph.vertices)]
+        lists = [graph.neighbours(v).copy() for v in range(graph.vertices)]
+        private = settings.protocol == "ldp"
+        self._devices = [] if private else [Device(v, ids, randomness) for v, ids in enumerate(lists)]
+        ledgers = (Ledger(settings.budget) for _ in lists)
+        self._list_devices = (
+            [ListDevice(v, ids, randomness, ledger) for v, (ids, ledger) in enumerate(zip(lists, ledgers, strict=True))]
+            if private
+            else []
+        )
         self._server, self._settings, self._transcript = server, settings, transcript
 
     def vectors(self, plan: GroupPlan, report: Report) -> NDArray[np.float32]:
@@ -73,6 +86,19 @@ class StepwiseRuntime:
         before = self._transcript.traffic["hops"].count
         sequences = self._server.collect_sequences(self._finished(report, count), count, settings.walk_length)
         return Walks(sequences, self._transcript.traffic["hops"].count - before)
+
+    def lists(self, plan: ListPlan, report: Report) -> Reports:
+        """Plan to each device, its list back to the server; each device keeps its own ledger."""
+
+        def messages() -> Iterator[NoisyList]:
+            for device in self._list_devices:
+                self._transcript.record(plan)
+                message = device.report(plan)
+                self._transcript.record(message)
+                report(device.identity + 1, len(self._list_devices))
+                yield message
+
+        return collect_lists(plan, messages())
 
     def _finished(self, report: Report, count: int) -> Iterator[Sequence]:
         """Start every walk and carry its token until a device sends the sequence."""

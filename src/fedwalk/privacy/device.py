@@ -1,0 +1,112 @@
+"""A device in protocol `ldp`: the one module that turns a neighbour list into something that may leave (PROOFS.md, 1).
+
+What leaves is one bit for each pair that the device owns: "is it an edge?", by randomised response, sent as the list of
+the ids whose bit is 1. Asked the same again, the device sends the same list, which costs nothing, even if its
+neighbours have changed meanwhile: another draw would tell that they have. Asked something else, in a new epoch for one,
+its ledger adds up.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.errors import ProtocolError
+from fedwalk.kernels.lists import EPOCH, add_fakes, keep_neighbours
+from fedwalk.kernels.random import FAKES, KEEP
+from fedwalk.privacy.accounts import list_release
+from fedwalk.privacy.ledger import Ledger
+from fedwalk.privacy.mechanisms import RandomisedResponse
+from fedwalk.protocol.messages import ListPlan, NoisyList
+from fedwalk.protocol.randomness import Randomness
+
+MOST_EPOCHS, MOST_VERTICES = 1 << 20, 2**31 - 1
+
+
+def noisy_list(
+    device: int,
+    neighbours: NDArray[np.int32],
+    plan: ListPlan,
+    mechanism: RandomisedResponse,
+    randomness: Randomness,
+) -> NDArray[np.int32]:
+    """Randomised response on every pair that the device owns; `neighbours` ascend.
+
+    A neighbour's coin and the strangers' gaps come from separate streams: one stream for both would flip the
+    output for certain when the edge changes.
+    """
+    coins, key = mechanism.coins(plan.vertices), np.uint64(plan.key)
+    later = plan.epoch * EPOCH
+    tossed = randomness.words(KEEP, device, neighbours.astype(np.int64) + later)
+    words = randomness.words(FAKES, device, np.arange(coins.words) + later)
+    while True:
+        out = np.empty(neighbours.size + words.size // 2, np.int32)
+        kept = keep_neighbours(tossed, coins.keep, key, device, neighbours, out)
+        fakes, at = add_fakes(words, coins.rate, key, plan.vertices, device, neighbours, out[kept:])
+        if at <= words.size:
+            return np.sort(out[: kept + fakes])
+        further = randomness.words(FAKES, device, np.arange(words.size, 2 * words.size) + later)
+        words = np.concatenate([words, further])
+
+
+@dataclass(slots=True)
+class ListDevice:
+    """One vertex, its list, its ledger, and the answers that it has given.
+
+    `keep` is handed the device's state before a new answer leaves. It must store it: a device that sends, dies and
+    comes back without its answer would draw another one.
+    """
+
+    identity: int
+    neighbours: NDArray[np.int32]
+    randomness: Randomness
+    ledger: Ledger = field(default_factory=Ledger)
+    answers: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    keep: Callable[[dict[str, Any]], None] | None = None
+
+    def report(self, plan: ListPlan) -> NoisyList:
+        """The device's whole part in the protocol. Raises BudgetError before anything is drawn or sent."""
+        self._check(plan)
+        mechanism = RandomisedResponse.of(plan.epsilon)
+        question = f"{plan.vertices} vertices, epsilon {plan.epsilon!r}, epoch {plan.epoch}"
+        if question not in self.answers:
+            if not self.ledger.spend(question, list_release(mechanism)):
+                raise ProtocolError(
+                    f"device {self.identity}: has answered this before, and the answer is lost; another draw would be "
+                    "another release. Restore the kept state, or ask in another epoch."
+                )
+            self.answers[question] = noisy_list(self.identity, self.neighbours, plan, mechanism, self.randomness)
+            if self.keep is not None:
+                self.keep(self.state())
+        return NoisyList(self.identity, self.answers[question])
+
+    def _check(self, plan: ListPlan) -> None:
+        """The proof is for a list that ascends: a neighbour out of place would be a stranger as well."""
+        if (np.diff(self.neighbours) <= 0).any() or self.identity in self.neighbours:
+            raise ProtocolError(
+                f"device {self.identity}: its neighbours must ascend, without repeats and without the device itself."
+            )
+        if not 0 <= plan.epoch < MOST_EPOCHS:
+            raise ProtocolError(f"device {self.identity}: epoch {plan.epoch} isn't one of 0 … {MOST_EPOCHS - 1}.")
+        if plan.vertices > MOST_VERTICES:
+            raise ProtocolError(f"device {self.identity}: {plan.vertices} vertices are more than ids can tell apart.")
+        ends = [self.identity, *self.neighbours[:1].tolist(), *self.neighbours[-1:].tolist()]
+        if min(ends) < 0 or max(ends) >= plan.vertices:
+            raise ProtocolError(
+                f"device {self.identity}: the plan speaks of {plan.vertices} vertices, which leaves out this one or a "
+                "neighbour of it."
+            )
+
+    def state(self) -> dict[str, Any]:
+        """What the device must keep between runs, for JSON: all of it has been sent, or speaks of what was."""
+        answers = {question: ids.tolist() for question, ids in self.answers.items()}
+        return {"device": self.identity, "ledger": self.ledger.as_dict(), "answers": answers}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a kept state; the budget is the device's own of now."""
+        if state["device"] != self.identity:
+            raise ProtocolError(f"device {self.identity}: the kept state is device {state['device']}'s.")
+        self.ledger = Ledger.from_dict(state["ledger"], f"device {self.identity}", self.ledger.budget)
+        self.answers = {question: np.array(ids, np.int32) for question, ids in state["answers"].items()}

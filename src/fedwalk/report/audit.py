@@ -1,0 +1,50 @@
+"""The section on attacks: what `fedwalk audit` found, from its audit.json."""
+
+import shlex
+from typing import Any
+
+from fedwalk.audit.finding import metrics_text
+from fedwalk.report.content import Absent, Section, Table
+from fedwalk.report.source import Source
+from fedwalk.run_folder import read_record
+from fedwalk.words import epsilon_text, sentence
+
+
+def attack_section(source: Source) -> Section:
+    """The section for a run: from its audit.json, or how to get one."""
+    file = source.path / "audit.json"
+    if not file.exists():
+        command = shlex.join(["fedwalk", "audit", str(source.path)])
+        return Section("audit", "Attacks", absent=(Absent("This run hasn't been audited.", command),))
+    return audit_section(read_record(file, ("findings", "epsilon", "confidence")))
+
+
+def audit_section(record: dict[str, Any]) -> Section:
+    """A row per attack, the measured ε beside the ledger's, and each finding in a sentence."""
+    head = ("attack", "observer", "reads", "success", "baseline")
+    rows = tuple(
+        (
+            finding["attack"],
+            finding["observer"],
+            ", ".join(finding["sees"]),
+            metrics_text(finding["success"]),
+            metrics_text(finding["baseline"]),
+        )
+        for finding in record["findings"]
+    )
+    text = (
+        "Each attack reads only what its observer sees. Found: the share of the edges that it guesses. Right: the "
+        "share of its guesses that are edges. A baseline has seen nothing.",
+        *_epsilons(record),
+        *(f"{sentence(finding['attack'])}: {finding['sentence']}" for finding in record["findings"]),
+    )
+    return Section("audit", "Attacks", text, table=Table(head, rows))
+
+
+def _epsilons(record: dict[str, Any]) -> tuple[str, ...]:
+    """The measured ε and the proved one, if anything was measured."""
+    bound, ledger = record["epsilon"]["at_least"], record["epsilon"]["ledger"]
+    if bound is None:
+        return ()
+    proved = f"is {ledger}" if isinstance(ledger, str) else f"proves at most {epsilon_text(ledger)} per edge"
+    return (f"Measured, ε is at least {bound:.3g} ({record['confidence']:.0%} confidence). The ledger's ε {proved}.",)

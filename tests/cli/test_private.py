@@ -1,0 +1,133 @@
+"""`fedwalk embed --protocol ldp`: the ledger on screen, on disk and over several runs, and the budget that refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import SMALL, Command
+
+PRIVATE = ("--protocol", "ldp", "--epsilon", "3")
+
+
+def record(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "run.json").read_text())
+    return found
+
+
+def test_a_private_run_prints_its_ledger_and_says_simulation(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *PRIVATE)
+    assert outcome.code == 0
+    printed = " ".join(outcome.out.split())
+    assert "list of owned pairs 1 one edge 3 3" in printed
+    assert "All together: 3 per edge." in printed
+    assert "simulation" in printed
+    found = record(tmp_path / "run")
+    assert found["ledger"]["per_edge"] == 3.0
+    assert (found["simulation"], found["nominal_epsilon"]) == (True, None)
+    assert found["messages"]["lists"]["count"] == found["graph"]["vertices"]
+    assert found["messages"]["hops"]["count"] == 0
+    with np.load(tmp_path / "run" / "embedding.npz") as arrays:
+        assert str(arrays["origin"]) == "simulation"
+    assert not (tmp_path / "run" / "tree.npz").exists()
+
+
+def test_the_papers_ledger_says_unbounded_and_never_dp(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL)
+    assert "All together: unbounded per edge." in " ".join(outcome.out.split())
+    assert "degree vector 1 one list entry 2 (nominal) 4 (nominal)" in " ".join(outcome.out.split())
+    assert "Degree matrix, by each device: its rows are the neighbours' broadcast vectors" in " ".join(
+        outcome.out.split()
+    )
+    assert "ε-DP" not in outcome.out
+    assert "differential" not in outcome.out
+    ledger = record(tmp_path / "run")["ledger"]
+    assert (ledger["per_edge"], ledger["per_device"]) == ("unbounded", "unbounded")
+    assert [entry["epsilon"] for entry in ledger["releases"].values()] == [2.0] + 4 * ["unbounded"]
+
+
+def test_runs_over_the_same_devices_add_up_until_the_budget_is_spent(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "devices.json"
+    kept = (*PRIVATE, "--budget", "7", "--ledger", ledger)
+    assert fedwalk("embed", network_file, "-o", tmp_path / "a", *SMALL, *kept).code == 0
+    assert fedwalk("embed", network_file, "-o", tmp_path / "b", *SMALL, *kept, "--seed", "1").code == 0
+    assert json.loads(ledger.read_text())["per_edge"] == 6.0
+    before = ledger.read_bytes()
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "c", *SMALL, *kept, "--seed", "2")
+    assert outcome.code == 2
+    assert "costs 3 per edge, and 6 of the budget of 7 are spent. Nothing was sent." in outcome.err
+    assert ledger.read_bytes() == before
+    assert not (tmp_path / "c" / "run.json").exists()
+
+
+def test_the_same_run_again_costs_nothing(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+    kept = (*PRIVATE, "--budget", "3", "--ledger", tmp_path / "devices.json")
+    for name in ("a", "b"):
+        assert fedwalk("embed", network_file, "-o", tmp_path / name, *SMALL, *kept).code == 0
+    more_walks = ("--embed", "skipgram", "--walks", "9")
+    assert fedwalk("embed", network_file, "-o", tmp_path / "c", *SMALL, *kept, *more_walks).code == 0
+    assert record(tmp_path / "c")["ledger"]["per_edge"] == 3.0
+    assert record(tmp_path / "c")["walks"]["count"] > 0
+
+
+def test_resuming_a_finished_run_enters_it_and_sends_nothing(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "devices.json"
+    arguments = ("embed", network_file, "-o", tmp_path / "run", *SMALL, *PRIVATE)
+    assert fedwalk(*arguments).code == 0
+    assert fedwalk(*arguments, "--resume", "--ledger", ledger, "--budget", "1").code == 0
+    found = json.loads(ledger.read_text())
+    assert (found["per_edge"], found["simulation"]) == (3.0, True)
+    assert not ledger.with_name("devices.json.lock").exists()
+
+
+def test_a_ledger_behind_a_link_is_the_ledger(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "devices.json")
+    kept = (*PRIVATE, "--ledger", tmp_path / "link.json")
+    assert fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept).code == 0
+    assert json.loads((tmp_path / "devices.json").read_text())["per_edge"] == 3.0
+    assert (tmp_path / "link.json").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["run/run.json", "run/embedding.npz", "run/stages/ledger.json", "nowhere/ledger.json"])
+def test_a_ledger_that_the_run_would_overwrite_is_refused(
+    name: str, fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *PRIVATE, "--ledger", tmp_path / name)
+    assert outcome.code == 2
+    assert name in outcome.err
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_two_runs_do_not_write_one_ledger_at_once(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "devices.json.lock").touch()
+    kept = (*PRIVATE, "--ledger", tmp_path / "devices.json")
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept)
+    assert outcome.code == 2
+    assert "another run is writing it" in outcome.err
+
+
+def test_no_budget_allows_the_papers_protocol(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, "--budget", "1000")
+    assert outcome.code == 2
+    assert "its cost is unbounded" in outcome.err
+    assert "Use protocol ldp" in outcome.err
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"releases": 3}', '{"releases": {"a": {}}}'])
+def test_a_damaged_ledger_is_never_taken_for_an_empty_one(
+    content: str, fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "devices.json").write_text(content)
+    kept = (*PRIVATE, "--ledger", tmp_path / "devices.json")
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept)
+    assert outcome.code == 2
+    assert "devices.json" in outcome.err
+    assert (tmp_path / "devices.json").read_text() == content
