@@ -41,9 +41,9 @@ def present(setup: Setup, results: Results) -> Finding:
         for score in SCORES:
             name = f"{score}@{ratio:g}"
             row += [spread([100 * s for s in results.scores(change, name)]) for change in METHODS.values()]
-            row.append(percent(results.change(METHODS["DeepWalk"], METHODS["FedWalk"], name)))
+            row += [_points(results, name), percent(results.change(METHODS["DeepWalk"], METHODS["FedWalk"], name))]
         rows.append(row)
-    header = ["T_R", *(f"{name} {text}" for text in SCORES.values() for name in (*METHODS, "change"))]
+    header = ["T_R", *(f"{name} {text}" for text in SCORES.values() for name in (*METHODS, "points lost", "change"))]
     charts = [
         Chart(f"figure-5-{text[:5]}", f"{setup.title}: {text}", "T_R", text, [
             _curve(setup, results, name, change, score) for name, change in METHODS.items()
@@ -54,6 +54,12 @@ def present(setup: Setup, results: Results) -> Finding:
     title = "FedWalk against DeepWalk (Figures 5 and 6)"
     table = Table("figure-5", f"{setup.title}: F1 over T_R", header, rows)
     return Finding("5", title, text, [table], charts, claims(setup, results))
+
+
+def _points(results: Results, score: str) -> str:
+    """What FedWalk loses, in percentage points."""
+    scores = (results.scores(change, score) for change in METHODS.values())
+    return spread([100 * (deepwalk - fedwalk) for deepwalk, fedwalk in zip(*scores, strict=True)])
 
 
 def _curve(setup: Setup, results: Results, name: str, change: dict[str, Any], score: str) -> Series:
