@@ -12,7 +12,7 @@ from fedwalk.kernels.random import FAKES, KEEP
 from fedwalk.privacy.mechanisms import RandomisedResponse
 from fedwalk.privacy.reports import Reports
 from fedwalk.protocol.messages import ListPlan
-from fedwalk.protocol.randomness import SimulatedRandomness
+from fedwalk.protocol.randomness import Randomness, SimulatedRandomness
 
 Pair = tuple[int, int]
 Words = NDArray[np.uint64]
@@ -104,6 +104,13 @@ def words_for_fakes(ids: Iterable[int], vertices: int, rate: int) -> list[int]:
         words += words_for_gap(vertex - last - 1, rate)
         last = vertex
     return words
+
+
+def noisy_list(
+    device: int, neighbours: NDArray[np.int32], plan: ListPlan, mechanism: RandomisedResponse, randomness: Randomness
+) -> NDArray[np.int32]:
+    """The mechanism's release as a function, beside which broken ones can be put."""
+    return mechanism.release(device, neighbours, plan, randomness)
 
 
 def graph_of(vertices: int, edges: Iterable[Pair]) -> Graph:

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from fedwalk.kernels.lists import owns
 from fedwalk.kernels.random import KEEP
-from fedwalk.privacy.device import noisy_list
 from fedwalk.privacy.mechanisms import RandomisedResponse
 from fedwalk.protocol.messages import ListPlan
 from fedwalk.protocol.randomness import Randomness
-from privacy.devices import Scripted, words_for_fakes
+from privacy.devices import Scripted, noisy_list, words_for_fakes
 
 DIGITS = Context(prec=90)
 REACHED = Decimal("1e-9")

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from fedwalk.kernels.lists import owns
 from fedwalk.kernels.random import FAKES, KEEP
-from fedwalk.privacy.device import noisy_list
 from fedwalk.privacy.mechanisms import RandomisedResponse
 from fedwalk.protocol.messages import ListPlan
 from fedwalk.protocol.randomness import SimulatedRandomness
-from privacy.devices import Delayed, Pair, Recorded, reported_pairs
+from privacy.devices import Delayed, Pair, Recorded, noisy_list, reported_pairs
 
 keys = st.integers(0, 2**64 - 1)
 epochs = st.integers(0, 2**20 - 1)

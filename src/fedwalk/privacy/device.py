@@ -1,4 +1,4 @@
-"""A device in protocol `ldp`: the one module that turns a neighbour list into something that may leave (PROOFS.md, 1).
+"""A device in protocol `ldp`: what holds the neighbour list, and decides whether anything may leave (PROOFS.md, 1).
 
 What leaves is one bit for each pair that the device owns: "is it an edge?", by randomised response, sent as the list of
 the ids whose bit is 1. Asked the same again, the device sends the same list, which costs nothing, even if its
@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
-from fedwalk.kernels.lists import EPOCH, add_fakes, keep_neighbours
-from fedwalk.kernels.random import FAKES, KEEP
 from fedwalk.privacy.accounts import list_release
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.privacy.mechanisms import RandomisedResponse
@@ -23,32 +21,6 @@ from fedwalk.protocol.messages import ListPlan, NoisyList
 from fedwalk.protocol.randomness import Randomness
 
 MOST_EPOCHS, MOST_VERTICES = 1 << 20, 2**31 - 1
-
-
-def noisy_list(
-    device: int,
-    neighbours: NDArray[np.int32],
-    plan: ListPlan,
-    mechanism: RandomisedResponse,
-    randomness: Randomness,
-) -> NDArray[np.int32]:
-    """Randomised response on every pair that the device owns; `neighbours` ascend.
-
-    A neighbour's coin and the strangers' gaps come from separate streams: one stream for both would flip the
-    output for certain when the edge changes.
-    """
-    coins, key = mechanism.coins(plan.vertices), np.uint64(plan.key)
-    later = plan.epoch * EPOCH
-    tossed = randomness.words(KEEP, device, neighbours.astype(np.int64) + later)
-    words = randomness.words(FAKES, device, np.arange(coins.words) + later)
-    while True:
-        out = np.empty(neighbours.size + words.size // 2, np.int32)
-        kept = keep_neighbours(tossed, coins.keep, key, device, neighbours, out)
-        fakes, at = add_fakes(words, coins.rate, key, plan.vertices, device, neighbours, out[kept:])
-        if at <= words.size:
-            return np.sort(out[: kept + fakes])
-        further = randomness.words(FAKES, device, np.arange(words.size, 2 * words.size) + later)
-        words = np.concatenate([words, further])
 
 
 @dataclass(slots=True)
@@ -77,7 +49,7 @@ class ListDevice:
                     f"device {self.identity}: has answered this before, and the answer is lost; another draw would be "
                     "another release. Restore the kept state, or ask in another epoch."
                 )
-            self.answers[question] = noisy_list(self.identity, self.neighbours, plan, mechanism, self.randomness)
+            self.answers[question] = mechanism.release(self.identity, self.neighbours, plan, self.randomness)
             if self.keep is not None:
                 self.keep(self.state())
         return NoisyList(self.identity, self.answers[question])

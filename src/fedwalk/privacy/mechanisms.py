@@ -1,4 +1,4 @@
-"""Mechanisms: how noise is added to a release, and the privacy map: the most that it can cost (proofs in PROOFS.md).
+"""Mechanisms: each is one object with its release and its privacy map, the most that it can cost (PROOFS.md).
 
 A map's unit is said by the mechanism: one edge of the whole graph, or one neighbour in one device's list.
 """
@@ -6,13 +6,19 @@ A map's unit is said by the mechanism: one edge of the whole graph, or one neigh
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedwalk.errors import SettingsError
-from fedwalk.kernels.lists import UNIT_BITS, Coins
+from fedwalk.kernels.lists import EPOCH, UNIT_BITS, Coins, add_fakes, keep_neighbours
+from fedwalk.kernels.random import FAKES, KEEP, NOISE, laplace
+from fedwalk.protocol.randomness import Randomness
 from fedwalk.settings import LEAST_EPSILON, MOST_LDP_EPSILON
+
+if TYPE_CHECKING:
+    from fedwalk.protocol.messages import ListPlan
 
 EDGE = "one edge"
 LIST = "one list entry"
@@ -94,6 +100,26 @@ class RandomisedResponse:
         """ε for each changed edge."""
         return self.epsilon * changes
 
+    def release(
+        self, device: int, neighbours: NDArray[np.int32], plan: "ListPlan", randomness: Randomness
+    ) -> NDArray[np.int32]:
+        """The ids of the device's own pairs that it reports; `neighbours` ascend.
+
+        A neighbour's coin and the strangers' gaps come from separate streams: one stream for both would flip the
+        output for certain when the edge changes.
+        """
+        coins, key, later = self.coins(plan.vertices), np.uint64(plan.key), plan.epoch * EPOCH
+        tossed = randomness.words(KEEP, device, neighbours.astype(np.int64) + later)
+        words = randomness.words(FAKES, device, np.arange(coins.words) + later)
+        while True:
+            out = np.empty(neighbours.size + words.size // 2, np.int32)
+            kept = keep_neighbours(tossed, coins.keep, key, device, neighbours, out)
+            fakes, at = add_fakes(words, coins.rate, key, plan.vertices, device, neighbours, out[kept:])
+            if at <= words.size:
+                return np.sort(out[: kept + fakes])
+            further = randomness.words(FAKES, device, np.arange(words.size, 2 * words.size) + later)
+            words = np.concatenate([words, further])
+
     def coins(self, vertices: int) -> Coins:
         """The integers as the kernels take them, with room for the usual number of fakes among so many ids."""
         return Coins(np.uint64(self.keep), np.uint64(self.rate), 64 + int(16 * self.flip * vertices))
@@ -114,6 +140,16 @@ class NoisedCounts:
     def nominal(self) -> bool:
         """The proof is for real numbers, the noise is drawn in floating point."""
         return True
+
+    @property
+    def scale(self) -> float:
+        """Of the Laplace distribution."""
+        return 1.0 / self.epsilon
+
+    def release(self, device: int, counts: NDArray[np.int64], randomness: Randomness) -> NDArray[np.float32]:
+        """The counts with noise, as 32-bit numbers."""
+        noise = [laplace(randomness.bits(NOISE, device, i), self.scale) for i in range(counts.size)]
+        return np.asarray(counts + np.array(noise), np.float32)
 
     def cost(self, changes: int = 1) -> float:
         """ε for each neighbour more or less in this list."""

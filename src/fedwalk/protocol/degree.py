@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.kernels.random import NOISE, laplace
+from fedwalk.privacy.mechanisms import NoisedCounts
 from fedwalk.protocol.randomness import Randomness
 
 
@@ -19,12 +19,10 @@ def degree_vector(
 ) -> NDArray[np.float32]:
     """Device operation 1: neighbours per bin, each count with Lap(0, 1/ε) added.
 
-    The numbers are real and may be negative. For one list under adding or removing one neighbour this
-    release is ε-differentially private; the protocol as a whole is not (docs/fidelity.md).
+    The numbers are real and may be negative. What ε means here, and that it says nothing of the protocol as a whole, is
+    in docs/fidelity.md.
     """
-    counts = np.bincount(plan[neighbours], minlength=k)
-    noise = [laplace(randomness.bits(NOISE, device, i), 1.0 / epsilon) for i in range(k)]
-    return np.asarray(counts + np.array(noise), np.float32)
+    return NoisedCounts(epsilon).release(device, np.bincount(plan[neighbours], minlength=k), randomness)
 
 
 def estimated_degrees(vectors: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from fedwalk.kernels.degree import noised_counts
 from fedwalk.kernels.lists import simulated_lists
 from fedwalk.kernels.threads import Report, ranges, run_tasks
 from fedwalk.kernels.walk import WalkJob, make_lanes, walk_with
-from fedwalk.privacy.mechanisms import RandomisedResponse
+from fedwalk.privacy.mechanisms import NoisedCounts, RandomisedResponse
 from fedwalk.privacy.reports import Reports
 from fedwalk.protocol.degree import DegreeMatrices, estimated_degrees
 from fedwalk.protocol.messages import (
@@ -54,7 +54,7 @@ class LocalRuntime:
             self._graph.indptr,
             self._graph.indices,
             plan.bins,
-            1.0 / plan.epsilon,
+            NoisedCounts(plan.epsilon).scale,
             self._settings.seed,
             vectors,
         )
