@@ -51,23 +51,24 @@ def embed_to_folder(
     began = time.perf_counter()
     check_graph(graph)
     settings = settings.resolve(participants(graph, settings)[0].vertices)
-    enter = partial(enter_releases, graph, replace(settings, budget=None) if _is_finished(path, resume) else settings)
+    done = resume and (path / "run.json").exists()
+    # What was sent can't be refused any more, only be entered.
+    enter = partial(enter_releases, graph, replace(settings, budget=None) if done else settings)
     check_ledger_path(ledger, path)
     earlier = read_ledger(ledger) if ledger else None
     enter(earlier)
     broken_off = open_run_folder(path, force=force, resume=resume)
     folder = RunFolder(path, graph.fingerprint())
-    if _is_finished(path, resume):
+    if done:
         record = report_finished(folder, settings)
-        if ledger:
-            update_ledger(ledger, enter)
-        return record
-    if broken_off:
+    elif broken_off:
         folder.check_resumable(settings)
     else:
         folder.begin(settings, **(inputs or {}))
     if ledger:
         update_ledger(ledger, enter)
+    if done:
+        return record
     stages = Stages(store=folder, progress=progress)
     seconds_before = sum(stages.seconds().values())
     finished = run(graph, settings, stages, earlier)
@@ -78,11 +79,6 @@ def embed_to_folder(
     write_text(path / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     folder.drop_progress()
     return record
-
-
-def _is_finished(path: Path, resume: bool) -> bool:
-    """Whether there is nothing left to run, and so nothing to send."""
-    return resume and (path / "run.json").exists()
 
 
 def report_finished(folder: RunFolder, settings: Settings) -> dict[str, Any]:
@@ -102,8 +98,8 @@ def write_results(graph: Graph, finished: Run, path: Path, keep_walks: bool) -> 
     if finished.stages.has("tree"):
         tree = finished.stages.get("tree")
         write_arrays(path / "tree.npz", {"linkage": tree.linkage, "nodes": graph.names[finished.taking_part]})
-    if keep_walks:
-        sequences = finished.walks.sequences
+    sequences = finished.walks.sequences
+    if keep_walks and len(sequences):
         rows = sequences if not graph.isolated else finished.taking_part.astype(np.int32)[sequences]
         write_arrays(path / "walks.npy", rows)
 

@@ -197,24 +197,24 @@ def _deepwalk(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
 
 def plain(graph: Graph, settings: Settings, report: Report) -> Walks:
     """Uniform walks that begin with their start vertex."""
-    count = graph.vertices * settings.walks
-    sequences = np.empty((count, settings.walk_length), np.int32)
-    pieces = ranges(count, -(-count // WALKS_PER_TASK))
-    tasks = [
-        partial(plain_walks, graph.indptr, graph.indices, settings.seed, make_lanes(), a, b, sequences[a:b])
-        for a, b in pieces
-    ]
-    run_tasks(tasks, settings.threads or 1, report, [b - a for a, b in pieces])
-    return Walks(sequences, 0)
+    # Lanes are a task's own: threads must not share them.
+    return _walks(graph.vertices, settings, report, lambda: partial(
+        plain_walks, graph.indptr, graph.indices, settings.seed, make_lanes()
+    ))  # fmt: skip
 
 
 def weighted(graph: WeightedGraph, settings: Settings, report: Report) -> Walks:
     """Walks over the decoded graph, by the server alone."""
-    count = graph.vertices * settings.walks
-    sequences = np.empty((count, settings.walk_length), np.int32)
     rows = alias_rows(graph.indptr, graph.indices, graph.weights)
+    return _walks(graph.vertices, settings, report, lambda: partial(weighted_walks, rows, settings.seed))
+
+
+def _walks(vertices: int, settings: Settings, report: Report, kernel: Callable[[], Callable[..., None]]) -> Walks:
+    """γ walks from every vertex where one party holds the graph: a kernel for each task takes (begin, end, out)."""
+    count = vertices * settings.walks
+    sequences = np.empty((count, settings.walk_length), np.int32)
     pieces = ranges(count, -(-count // WALKS_PER_TASK))
-    tasks = [partial(weighted_walks, rows, settings.seed, a, b, sequences[a:b]) for a, b in pieces]
+    tasks = [partial(kernel(), a, b, sequences[a:b]) for a, b in pieces]
     run_tasks(tasks, settings.threads or 1, report, [b - a for a, b in pieces])
     return Walks(sequences, 0)
 

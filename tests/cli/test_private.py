@@ -24,7 +24,7 @@ def test_a_private_run_prints_its_ledger_and_says_simulation(
     assert outcome.code == 0
     printed = " ".join(outcome.out.split())
     assert "list of owned pairs 1 one edge 3 3" in printed
-    assert "All together: 3 per edge." in printed
+    assert "All together: 3 per edge, 3 per device (one entry of its list)." in printed
     assert "simulation" in printed
     found = record(tmp_path / "run")
     assert found["ledger"]["per_edge"] == 3.0
@@ -38,7 +38,7 @@ def test_a_private_run_prints_its_ledger_and_says_simulation(
 
 def test_the_papers_ledger_says_unbounded_and_never_dp(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL)
-    assert "All together: unbounded per edge." in " ".join(outcome.out.split())
+    assert "All together: unbounded per edge, unbounded per device" in " ".join(outcome.out.split())
     assert "degree vector 1 one list entry 2 (nominal) 4 (nominal)" in " ".join(outcome.out.split())
     assert "Degree matrix, by each device: its rows are the neighbours' broadcast vectors" in " ".join(
         outcome.out.split()

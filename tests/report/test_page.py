@@ -42,7 +42,7 @@ def test_a_private_run_shows_its_ledger_its_estimated_degrees_and_the_attacks_on
     found = audit(network, settings, canaries=300, repeats=50).as_dict()
     (folder / "audit.json").write_text(json.dumps(found))
     text = quick(folder, labels=str(labels_file))
-    assert "All releases together cost 4 per edge." in text
+    assert "All releases together cost 4 per edge, and 4 per device, for one entry of its list." in text
     assert "each pair is reported by its owner alone" in text
     assert "estimated" in text
     assert "There are no walks: this embedding is spectral." in text

@@ -54,7 +54,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     held = parser.add_mutually_exclusive_group()
     held.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
     held.add_argument("--force", action="store_true", help="replace the run that RUN holds")
-    parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too (rows of the embedding)")
+    parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too, if there are walks")
     parser.add_argument(
         "--ledger", type=Path, metavar="FILE",
         help="what the same devices released before; this run is added (default: a ledger for this run alone)",

@@ -132,7 +132,8 @@ def print_ledger(record: dict[str, Any]) -> None:
         for entry in ledger["releases"].values()
     ]  # fmt: skip
     budget = f" of a budget of {ledger['budget']:g}" if ledger["budget"] is not None else ""
-    total = f"All together: {epsilon_text(ledger['per_edge'])} per edge{budget}. "
+    edge, device = epsilon_text(ledger["per_edge"]), epsilon_text(ledger["per_device"])
+    total = f"All together: {edge} per edge{budget}, {device} per device (one entry of its list). "
     reasons = dict.fromkeys(
         f"{sentence(entry['what'])}, by {entry['by']}: {entry['why']}." for entry in ledger["releases"].values()
     )

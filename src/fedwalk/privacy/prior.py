@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +51,8 @@ def fit_prior(reported: Floats, weight: float, sample: Floats, weights: Floats, 
 
     Each reported row stands for `weight` reported pairs, each row of the sample for `weights` pairs that weren't.
     """
+    from scipy.optimize import minimize  # slow to import, and only this protocol needs it
+
     centre, scale = np.average(sample, axis=0, weights=weights), sample.std(axis=0)
     centre[0], scale[scale < 1e-9] = 0.0, 1.0
     yes, no = (reported - centre) / scale, (sample - centre) / scale

@@ -33,12 +33,12 @@ def softening(graph: WeightedGraph, *, dim: int, seed: int, report: Report = sil
     strangers = _strangers(first[held], second[held], graph, seed)
     if np.count_nonzero(held) < LEAST_HELD_OUT or strangers[0].size < LEAST_HELD_OUT:
         return POWERS[0]
-    quality = {}
+    quality, strengths = {}, graph.strengths
     for done, power in enumerate(POWERS):
         report(done, len(POWERS))
         rest = WeightedGraph.of_pairs(graph.vertices, first[~held], second[~held], weights[~held] ** power)
         vectors = spectral(rest.indptr, rest.indices, rest.weights, dim=dim, seed=seed)
-        quality[power] = _quality(vectors, (first[held], second[held], weights[held]), strangers, graph.strengths)
+        quality[power] = _quality(vectors, (first[held], second[held], weights[held]), strangers, strengths)
     return max(POWERS, key=lambda power: quality[power])
 
 

@@ -16,7 +16,8 @@ def ledger_section(source: Source) -> Section:
     if not ledger:
         return Section(key, title, absent=(Absent("This run kept no ledger: it was made by an older version."),))
     budget = f", of a budget of {ledger['budget']:g}" if ledger.get("budget") is not None else ""
-    text = f"All releases together cost {epsilon_text(ledger['per_edge'])} per edge{budget}."
+    edge, device = epsilon_text(ledger["per_edge"]), epsilon_text(ledger["per_device"])
+    text = f"All releases together cost {edge} per edge{budget}, and {device} per device, for one entry of its list."
     if source.record.get("simulation"):
         text += " This is a simulation: the noise comes from the seed."
     rows = tuple(

@@ -37,14 +37,13 @@ class StepwiseRuntime:
     def __init__(self, graph: Graph, server: Server, settings: Settings, transcript: Transcript) -> None:
         randomness = SimulatedRandomness(settings.seed)
         lists = [graph.neighbours(v).copy() for v in range(graph.vertices)]
-        private = settings.protocol == "ldp"
-        self._devices = [] if private else [Device(v, ids, randomness) for v, ids in enumerate(lists)]
-        ledgers = (Ledger(settings.budget) for _ in lists)
-        self._list_devices = (
-            [ListDevice(v, ids, randomness, ledger) for v, (ids, ledger) in enumerate(zip(lists, ledgers, strict=True))]
-            if private
-            else []
-        )
+        self._devices: list[Device] = []
+        self._list_devices: list[ListDevice] = []
+        if settings.protocol == "ldp":
+            budget = settings.budget
+            self._list_devices = [ListDevice(v, ids, randomness, Ledger(budget)) for v, ids in enumerate(lists)]
+        else:
+            self._devices = [Device(v, ids, randomness) for v, ids in enumerate(lists)]
         self._server, self._settings, self._transcript = server, settings, transcript
 
     def vectors(self, plan: GroupPlan, report: Report) -> NDArray[np.float32]:
