@@ -34,6 +34,7 @@ RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json"
 PROGRESS = "stages"
 STAGE_FILES = ("manifest.json", "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
                "skipgram.npy", "lists.npz", "posterior.npz", "softening.npy", "spectral.npy")  # fmt: skip
+SIMULATION = "# A simulation: all devices ran in one process, their noise drawn from the seed.\n"
 FREE_TO_CHANGE = ("threads", "budget")
 """Settings that may differ when a run is resumed: nothing up to the walks depends on them."""
 
@@ -130,7 +131,7 @@ class RunFolder:
     def begin(self, settings: Settings, **inputs: str | None) -> None:
         """Set up an empty manifest and write down the settings and where the graph came from."""
         _make(self._progress)
-        write_text(self.path / "settings.toml", settings.to_toml(**inputs))
+        write_text(self.path / "settings.toml", SIMULATION + settings.to_toml(**inputs))
         start = {"fedwalk": __version__, "graph": self.fingerprint, "stages": {}}
         write_text(self._manifest, json.dumps(start, indent=1))
 

@@ -33,6 +33,7 @@ def test_a_private_run_prints_its_ledger_and_says_simulation(
     assert found["messages"]["hops"]["count"] == 0
     with np.load(tmp_path / "run" / "embedding.npz") as arrays:
         assert str(arrays["origin"]) == "simulation"
+    assert (tmp_path / "run" / "settings.toml").read_text().startswith("# A simulation")
     assert not (tmp_path / "run" / "tree.npz").exists()
 
 
