@@ -13,6 +13,7 @@ from conftest import SETTINGS
 from fedwalk.errors import RunFolderError
 from fedwalk.graph import Graph
 from fedwalk.model import FedWalk
+from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.messages import Sequence
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.run_folder import (
@@ -30,7 +31,21 @@ from fedwalk.run_folder import (
 from fedwalk.settings import Settings
 from fedwalk.stages import Account
 
-STORED = ("bins", "vectors", "tree", "encoder", "walks", "skipgram", "lists", "posterior", "softening", "spectral")
+STORED = (
+    "roll",
+    "matrices",
+    "answers",
+    "bins",
+    "vectors",
+    "tree",
+    "encoder",
+    "walks",
+    "skipgram",
+    "lists",
+    "posterior",
+    "softening",
+    "spectral",
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +53,15 @@ def stage_values(network: Graph) -> dict[str, Any]:
     model, private = FedWalk(**SETTINGS), FedWalk(**SETTINGS, protocol="ldp")
     model.fit(network)
     private.fit(network)
-    return {**model.run_.stages.values, **private.run_.stages.values}
+    values = {**model.run_.stages.values, **private.run_.stages.values}
+    lists, vectors = values["lists"], values["vectors"]
+    present = np.ones(lists.vertices, np.bool_)
+    federated = {
+        "roll": np.arange(len(vectors), dtype=np.int32),
+        "matrices": DegreeMatrices.stack([vectors[:2], vectors[2:3]]),
+        "answers": {"starts": lists.starts, "ids": lists.ids, "present": present},
+    }
+    return {**values, **federated}
 
 
 @pytest.fixture
@@ -55,7 +78,21 @@ def filled(tmp_path: Path, stage_values: dict[str, Any]) -> RunFolder:
 
 def flat(value: Any) -> bytes:
     """The bytes that make a stage's value what it is."""
-    names = ("linkage", "sequences", "hops", "starts", "outputs", "cumulative", "ids", "indptr", "indices", "weights")
+    names = (
+        "linkage",
+        "sequences",
+        "hops",
+        "starts",
+        "outputs",
+        "cumulative",
+        "ids",
+        "rows",
+        "indptr",
+        "indices",
+        "weights",
+    )
+    if isinstance(value, dict):
+        return b"|".join(name.encode() + part.tobytes() for name, part in sorted(value.items()))
     parts = [getattr(value, name) for name in names if hasattr(value, name)] or [value]
     return b"|".join(np.asarray(part).tobytes() for part in parts)
 
@@ -77,7 +114,9 @@ def test_accounts_are_read_back_as_they_were(filled: RunFolder) -> None:
 
 
 def test_the_list_of_stage_files_is_the_list_of_what_is_written(filled: RunFolder) -> None:
-    assert sorted(path.name for path in (filled.path / PROGRESS).iterdir()) == sorted(STAGE_FILES)
+    """But for a federation's account, which is no stage's."""
+    written = [path.name for path in (filled.path / PROGRESS).iterdir()]
+    assert sorted([*written, "federation.json"]) == sorted(STAGE_FILES)
 
 
 def test_a_stage_is_there_only_once_the_manifest_lists_it(filled: RunFolder) -> None:
@@ -90,7 +129,7 @@ def test_a_stage_is_there_only_once_the_manifest_lists_it(filled: RunFolder) -> 
     assert not filled.has("tree")
 
 
-@pytest.mark.parametrize("name", [name for name in STAGE_FILES if name != "manifest.json"])
+@pytest.mark.parametrize("name", [name for name in STAGE_FILES if name not in ("manifest.json", "federation.json")])
 @pytest.mark.parametrize("left", [0, 40, -1])
 def test_a_damaged_stage_is_named(filled: RunFolder, name: str, left: int) -> None:
     path = filled.path / PROGRESS / name

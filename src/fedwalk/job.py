@@ -64,7 +64,7 @@ def embed_to_folder(
     elif broken_off:
         folder.check_resumable(settings)
     else:
-        folder.begin(settings, **(inputs or {}))
+        folder.begin(settings, inputs)
     if ledger:
         update_ledger(ledger, enter)
     if done:
@@ -130,7 +130,7 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
             "count": len(walks.sequences),
             "length": int(walks.sequences.shape[1]),
             "hops_per_walk": walks.hops_per_walk,
-            "expected_hops_per_walk": _expected(settings) if paper else 0.0,
+            "expected_hops_per_walk": expected(settings) if paper else 0.0,
         },
         "nominal_epsilon": settings.epsilon if paper else None,
         "privacy": PRIVACY[settings.protocol].format(epsilon=settings.epsilon),
@@ -149,7 +149,8 @@ def _decoded(finished: Run) -> dict[str, Any]:
     return {"decoded": {**decoded, **({"softening": values["softening"]} if "softening" in values else {})}}
 
 
-def _expected(settings: Settings) -> float:
+def expected(settings: Settings) -> float:
+    """Hops that a walk should take."""
     least = find_predictor(settings.predictor).least
     return expected_hops(settings.walk_length, settings.predict, settings.burst, least)
 

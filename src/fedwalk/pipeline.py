@@ -29,7 +29,9 @@ from fedwalk.privacy.accounts import list_release, open_release, paper_releases
 from fedwalk.privacy.ledger import Ledger, Release
 from fedwalk.privacy.mechanisms import RandomisedResponse
 from fedwalk.privacy.posterior import WeightedGraph, decode
+from fedwalk.privacy.reports import Reports
 from fedwalk.privacy.softening import softening
+from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.messages import GroupPlan, ListPlan, TreeTable
 from fedwalk.protocol.randomness import SimulatedRandomness
@@ -142,12 +144,11 @@ def check_graph(graph: Graph) -> None:
 def _paper(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
     """FedWalk: Algorithm 2, then Algorithm 1, then SkipGram."""
     walks = stages.get("walks") if stages.has("walks") else _paper_walks(graph, settings, stages)
-    return stages.run("skipgram", partial(_train, walks, graph.vertices, settings))
+    return stages.run("skipgram", partial(train_walks, walks, graph.vertices, settings))
 
 
 def _paper_walks(graph: Graph, settings: Settings, stages: Stages) -> Walks:
     assert settings.bins is not None
-    threads = settings.threads or 1
     server = Server(graph.vertices, settings.bins, float(settings.epsilon))
     runtime = runtimes()[settings.runtime](graph, server, settings, stages.transcript)
 
@@ -156,34 +157,47 @@ def _paper_walks(graph: Graph, settings: Settings, stages: Stages) -> Walks:
 
     plan = GroupPlan(stages.run("bins", bins), server.k, server.epsilon)
     vectors = stages.run("vectors", lambda report: runtime.vectors(plan, report))
+    matrices: DegreeMatrices | None = None
     if not (stages.has("tree") and stages.has("encoder")):
         matrices = stages.run("matrices", lambda report: runtime.matrices(vectors, report), keep=False)
-
-    def tree(report: Report) -> Tree:
-        return server.build_tree(matrices, settings.tree, settings.seed, threads, report)
-
-    def encoder(report: Report) -> EncoderTable:
-        return server.encoder_table(matrices, stages.values["tree"], settings.encoder, threads, report)
-
-    table = TreeTable(stages.run("tree", tree), stages.run("encoder", encoder), settings.predictor, settings.burst)
+    table = build_tables(server, matrices, settings, stages)
     stages.values.pop("matrices", None)
     return stages.run("walks", lambda report: runtime.walks(plan, vectors, table, report))
 
 
+def build_tables(server: Server, matrices: DegreeMatrices | None, settings: Settings, stages: Stages) -> TreeTable:
+    """Tree and encoder from the matrices, which may be gone if both are at hand: what every device receives."""
+    threads = settings.threads or 1
+
+    def tree(report: Report) -> Tree:
+        assert matrices is not None
+        return server.build_tree(matrices, settings.tree, settings.seed, threads, report)
+
+    def encoder(report: Report) -> EncoderTable:
+        assert matrices is not None
+        return server.encoder_table(matrices, stages.values["tree"], settings.encoder, threads, report)
+
+    return TreeTable(stages.run("tree", tree), stages.run("encoder", encoder), settings.predictor, settings.burst)
+
+
 def _ldp(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
     """Owned pairs by randomised response, decoded; from there on the server is alone with what was reported."""
-    mechanism = RandomisedResponse.of(settings.epsilon)
     plan = ListPlan(graph.vertices, settings.epsilon)
     server = Server(graph.vertices, settings.bins or 1, settings.epsilon)
     runtime = runtimes()[settings.runtime](graph, server, settings, stages.transcript)
     reports = stages.run("lists", lambda report: runtime.lists(plan, report))
-    threads = settings.threads or 1
+    return decode_and_embed(reports, settings, stages)
+
+
+def decode_and_embed(reports: Reports, settings: Settings, stages: Stages) -> Vectors:
+    """What the server of `ldp` makes of the reports, by itself."""
+    mechanism, threads = RandomisedResponse.of(settings.epsilon), settings.threads or 1
     likely = stages.run("posterior", lambda report: decode(reports, mechanism, settings.seed, threads, report))
     if settings.embed == "spectral":
         power = stages.run("softening", partial(_soften, likely, settings))
         return stages.run("spectral", partial(_spectral, likely, power, settings))
     walks = stages.run("walks", partial(weighted, likely, settings))
-    return stages.run("skipgram", partial(_train, walks, likely.vertices, settings))
+    return stages.run("skipgram", partial(train_walks, walks, likely.vertices, settings))
 
 
 def _deepwalk(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
@@ -192,7 +206,7 @@ def _deepwalk(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
         whole = WeightedGraph(graph.indptr, graph.indices, np.ones(graph.indices.size, np.float32))
         return stages.run("spectral", partial(_spectral, whole, 1.0, settings))
     walks = stages.run("walks", partial(plain, graph, settings))
-    return stages.run("skipgram", partial(_train, walks, graph.vertices, settings))
+    return stages.run("skipgram", partial(train_walks, walks, graph.vertices, settings))
 
 
 def plain(graph: Graph, settings: Settings, report: Report) -> Walks:
@@ -234,7 +248,8 @@ def _spectral(graph: WeightedGraph, power: float, settings: Settings, report: Re
     )
 
 
-def _train(walks: Walks, vertices: int, settings: Settings, report: Report) -> Vectors:
+def train_walks(walks: Walks, vertices: int, settings: Settings, report: Report) -> Vectors:
+    """SkipGram with the run's settings."""
     return train(
         walks.sequences,
         vertices,

@@ -23,6 +23,7 @@ from fedwalk.errors import InputError, RunFolderError
 from fedwalk.kernels.encoder import EncoderArrays
 from fedwalk.privacy.posterior import WeightedGraph
 from fedwalk.privacy.reports import Reports
+from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.encoder import EncoderTable
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.tree import Tree
@@ -32,7 +33,8 @@ from fedwalk.stages import Account
 
 RESULTS = ("embedding.npz", "tree.npz", "walks.npy", "settings.toml", "run.json", "report.html", "audit.json")
 PROGRESS = "stages"
-STAGE_FILES = ("manifest.json", "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
+STAGE_FILES = ("manifest.json", "federation.json", "roll.npy", "matrices.npz", "answers.npz",
+               "bins.npy", "vectors.npy", "tree.npz", "encoder.npz", "hops.npy", "walks.npy",
                "skipgram.npy", "lists.npz", "posterior.npz", "softening.npy", "spectral.npy")  # fmt: skip
 SIMULATION = "# A simulation: all devices ran in one process, their noise drawn from the seed.\n"
 FREE_TO_CHANGE = ("threads", "budget")
@@ -128,10 +130,10 @@ class RunFolder:
         }
         write_text(self._manifest, json.dumps(manifest, indent=1))
 
-    def begin(self, settings: Settings, **inputs: str | None) -> None:
+    def begin(self, settings: Settings, inputs: dict[str, str | None] | None = None, origin: str = SIMULATION) -> None:
         """Set up an empty manifest and write down the settings and where the graph came from."""
         _make(self._progress)
-        write_text(self.path / "settings.toml", SIMULATION + settings.to_toml(**inputs))
+        write_text(self.path / "settings.toml", origin + settings.to_toml(**(inputs or {})))
         start = {"fedwalk": __version__, "graph": self.fingerprint, "stages": {}}
         write_text(self._manifest, json.dumps(start, indent=1))
 
@@ -243,6 +245,9 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 _FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "roll": lambda ids: {"roll.npy": ids},
+    "matrices": lambda stacked: {"matrices.npz": {"starts": stacked.starts, "rows": stacked.rows}},
+    "answers": lambda arrays: {"answers.npz": arrays},
     "bins": lambda bins: {"bins.npy": bins},
     "vectors": lambda vectors: {"vectors.npy": vectors},
     "tree": lambda tree: {"tree.npz": {"linkage": tree.linkage}},
@@ -256,6 +261,9 @@ _FILES: dict[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 _LOADERS: dict[str, Callable[[Path], Any]] = {
+    "roll": lambda folder: np.load(folder / "roll.npy"),
+    "matrices": lambda folder: DegreeMatrices(**_read_arrays(folder / "matrices.npz")),
+    "answers": lambda folder: _read_arrays(folder / "answers.npz"),
     "bins": lambda folder: np.load(folder / "bins.npy"),
     "vectors": lambda folder: np.load(folder / "vectors.npy"),
     "tree": lambda folder: Tree(_read_arrays(folder / "tree.npz")["linkage"]),
