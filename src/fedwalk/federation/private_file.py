@@ -1,0 +1,54 @@
+"""Files that only their owner may read: whole or not there, and on the disk before anybody is told.
+
+Neighbour lists and what a holder has answered are kept like this. The name is durable too, since a file that a crash
+loses after its content was sent is worse than none.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from fedwalk.errors import RunFolderError
+
+
+def make_private_folder(path: Path) -> None:
+    """Make the folder and those above it; this one is for its owner alone, even if it was there before."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _failure(path, error) from error
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace the file by these bytes, in one step that survives a crash."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.unlink(missing_ok=True)  # its permissions might be others
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        _sync_folder(path.parent)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _failure(path, error) from error
+        raise
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _failure(path: Path, error: OSError) -> RunFolderError:
+    return RunFolderError(
+        f"{path}: can't be written: {error.strerror or error}. Nothing was sent; mend that and ask again."
+    )

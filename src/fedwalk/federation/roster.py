@@ -1,0 +1,197 @@
+"""The federation's public directory, as its operator keeps it: who takes part, where, and whose device is which vertex.
+
+A vertex id is given once, in the order of admission, and means the same device for ever: runs, ledgers and memoised
+answers refer to it. So a holder that leaves is marked and keeps its ids.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwalk.errors import InputError, RunFolderError
+from fedwalk.federation.identity import Request, read_node_key
+from fedwalk.federation.naming import check_address, check_devices, check_name
+from fedwalk.graph.names import is_integer
+from fedwalk.run_folder import write_text
+
+KIND = "fedwalk roster 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One participant: `node_key` is its SuperNode's public key, `devices` the ids of its vertices."""
+
+    name: str
+    address: str
+    node_key: str
+    devices: tuple[int, ...]
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """All holders in order of admission, those removed included, and the vertices' names in the order of their ids.
+
+    Examples
+    --------
+    >>> from fedwalk.federation.identity import holder_request, new_keys, new_node_key, read_request
+    >>> data = holder_request("clinic", "192.0.2.8:7443", ["10", "9"], new_keys(), new_node_key())
+    >>> roster = Roster().admitted(read_request(data))
+    >>> roster.names, roster.holder("clinic").devices
+    (('9', '10'), (0, 1))
+    >>> roster.removed("clinic").names
+    ('9', '10')
+    """
+
+    holders: tuple[Holder, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        ids = sorted(device for holder in self.holders for device in holder.devices)
+        if ids != list(range(len(self.names))) or len(set(self.names)) < len(self.names):
+            raise InputError("Every vertex needs a name of its own and exactly one holder.")
+        present = [holder for holder in self.holders if not holder.removed]
+        _all_differ("name", [holder.name for holder in self.holders])
+        _all_differ("SuperNode key", [holder.node_key for holder in self.holders])
+        _all_differ("address", [holder.address.lower() for holder in present])
+
+    def admitted(self, request: Request) -> "Roster":
+        """With this holder; if it is known, with the address and the further devices that it brings now.
+
+        New devices get the next ids, in the order that a graph gives such names: by value if all in the request are
+        integers. A holder that comes back, removed or not, needs its SuperNode key and all the devices that it had.
+        """
+        known = [holder for holder in self.holders if holder.name == request.name]
+        for holder in self.holders:
+            if holder in known:
+                self._check_return(holder, request)
+            else:
+                self._check_rival(holder, request)
+        kept = known[0].devices if known else ()
+        fresh = _ranked(request.devices, without={self.names[i] for i in kept})
+        ids = range(len(self.names), len(self.names) + len(fresh))
+        holder = Holder(request.name, request.address, request.node_key, (*kept, *ids))
+        holders = [holder if old in known else old for old in self.holders]
+        return Roster(tuple(holders if known else [*holders, holder]), (*self.names, *fresh))
+
+    def removed(self, name: str) -> "Roster":
+        """With this holder marked as gone; its vertices keep their ids."""
+        gone = replace(self.holder(name), removed=True)
+        return replace(self, holders=tuple(gone if old.name == name else old for old in self.holders))
+
+    def owner(self) -> NDArray[np.int32]:
+        """For each vertex the index of its holder in `holders`."""
+        owner = np.empty(len(self.names), np.int32)
+        for index, holder in enumerate(self.holders):
+            owner[list(holder.devices)] = index
+        return owner
+
+    def holder(self, name: str) -> Holder:
+        """The holder of this name."""
+        for holder in self.holders:
+            if holder.name == name:
+                return holder
+        there = ", ".join(holder.name for holder in self.holders[:20]) or "none yet"
+        raise InputError(f"No holder is called {name[:60]!r}. There are: {there}.")
+
+    def digest(self) -> str:
+        """SHA-256 over which vertices there are and whose they are, in hex: the same until somebody brings more."""
+        content = [self.names, [(holder.name, holder.devices) for holder in self.holders]]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def names_json(self) -> bytes:
+        """The vertices' names in the order of their ids, as a JSON list."""
+        return json.dumps(self.names, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def save(self, path: Path) -> None:
+        """Write the directory into a file, whole or not at all."""
+        try:
+            write_text(path, json.dumps({"kind": KIND, **asdict(self)}, ensure_ascii=False, indent=1) + "\n")
+        except RunFolderError as error:
+            raise InputError(f"{path}: can't be written ({error.__cause__}). Mend that, then try again.") from error
+
+    @staticmethod
+    def load(path: Path) -> "Roster":
+        """Read what `save` wrote, and check that nothing in it contradicts itself."""
+        try:
+            content = json.loads(path.read_bytes().decode())
+            return _read_roster(content)
+        except OSError as error:
+            raise InputError(f"{path}: can't be read ({error.strerror}). Begin a federation first.") from error
+        except (ValueError, RecursionError, InputError) as error:
+            raise InputError(
+                f"{path}: isn't fedwalk's roster, or damaged ({error}). Restore it from a copy."
+            ) from error
+
+    def _check_return(self, holder: Holder, request: Request) -> None:
+        """Refuse a stranger under a known name, and a holder that leaves out what it had."""
+        if holder.node_key != request.node_key:
+            raise InputError(
+                f"The name {holder.name!r} is taken, by a holder with another SuperNode key. If it is the same holder, "
+                "make the request with the keys it had; if not, take another name."
+            )
+        devices = set(request.devices)
+        for name in (self.names[i] for i in holder.devices):
+            if name not in devices:
+                raise InputError(
+                    f"Device {name[:40]!r} was admitted with {holder.name!r} and isn't in the new request. "
+                    "List what the holder had, and add to it."
+                )
+
+    def _check_rival(self, holder: Holder, request: Request) -> None:
+        """Refuse what belongs to another holder."""
+        if holder.node_key == request.node_key:
+            raise InputError(f"The SuperNode key is that of holder {holder.name!r}. Make keys for {request.name!r}.")
+        if not holder.removed and holder.address.lower() == request.address.lower():
+            raise InputError(f"The address {request.address} is that of holder {holder.name!r}. Take another port.")
+        devices = set(request.devices)
+        for name in (self.names[i] for i in holder.devices):
+            if name in devices:
+                raise InputError(
+                    f"Device {name[:40]!r} is already held by {holder.name!r}. Leave it out, or rename it."
+                )
+
+
+def _ranked(devices: tuple[str, ...], without: set[str]) -> list[str]:
+    """In the order of `fedwalk.graph.names.rank_names`, less those that have an id already."""
+    fresh = set(devices) - without
+    return sorted(fresh, key=int) if all(map(is_integer, devices)) else sorted(fresh)
+
+
+def _all_differ(what: str, values: list[str]) -> None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise InputError(f"Two holders have the same {what}: {value[:80]!r}.")
+        seen.add(value)
+
+
+def _read_roster(content: Any) -> Roster:
+    """The roster in a parsed file, every field of the type that it should be."""
+    if not isinstance(content, dict) or content.keys() != {"kind", "holders", "names"} or content["kind"] != KIND:
+        raise InputError("it has other fields, or is another version's")
+    if not _is_list(content["names"], str) or not _is_list(content["holders"], dict):
+        raise InputError("`names` must be a list of texts, `holders` a list of objects")
+    check_devices(content["names"])
+    return Roster(tuple(map(_read_holder, content["holders"])), tuple(content["names"]))
+
+
+def _read_holder(content: dict[str, Any]) -> Holder:
+    kinds = {f.name: list if f.name == "devices" else f.type for f in fields(Holder)}
+    if content.keys() != kinds.keys() or any(type(content[name]) is not kind for name, kind in kinds.items()):
+        raise InputError(f"A holder must have {', '.join(kinds)}")
+    if not _is_list(content["devices"], int) or not content["devices"]:
+        raise InputError(f"The devices of {content['name'][:60]!r} must be a list of ids, at least one")
+    check_name(content["name"])
+    check_address(content["address"])
+    read_node_key(content["node_key"])
+    return Holder(**{**content, "devices": tuple(content["devices"])})
+
+
+def _is_list(value: Any, of: type) -> bool:
+    return isinstance(value, list) and all(type(item) is of for item in value)
