@@ -1,0 +1,253 @@
+"""Mills that pass tokens in memory: the walks of `local` bit for bit, and of the same kind with fresh words."""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from fedwalk.federation.mill import Mill
+from fedwalk.federation.tokens import TokenBatch
+from fedwalk.graph import Graph, load_graph
+from fedwalk.protocol.device import Device
+from fedwalk.protocol.messages import Sequence, Start
+from fedwalk.protocol.predictor import Broadcast, Predictor, find_predictor
+from fedwalk.protocol.randomness import Randomness, SimulatedRandomness, SystemRandomness
+from fedwalk.settings import Settings
+from mills import KEY, SMALL, deal, local_answer, own_lists, small_question, stages
+from simulation import GRAPHS
+
+Rows = NDArray[np.int32]
+
+
+def make_mills(
+    graph: Graph,
+    settings: Settings,
+    owner: Rows,
+    randomness: Randomness | None = None,
+    alive: NDArray[np.bool_] | None = None,
+) -> dict[int, Mill]:
+    """A mill for each holder that takes part, its own walks queued."""
+    source = randomness or SimulatedRandomness(settings.seed)
+    partners = range(4) if alive is None else sorted(set(owner[alive].tolist()))
+    made = {
+        me: Mill(small_question(graph, owner, me, settings, alive), own_lists(graph, owner, me), me, source)
+        for me in partners
+    }
+    for mill in made.values():
+        mill.begin()
+    return made
+
+
+def run(mills: dict[int, Mill], seed: int = 0) -> None:
+    """Grind and deliver in random order, and in batches of random size, until nothing is under way."""
+    rng = np.random.default_rng(seed)
+    numbers = {pair: itertools.count() for pair in itertools.product(mills, mills)}
+    waiting: dict[tuple[int, int], list[TokenBatch]] = {}
+    while waiting or not all(mill.passive for mill in mills.values()):
+        me = int(rng.choice([me for me, mill in mills.items() if not mill.passive] or list(mills)))
+        for other, batch in mills[me].grind(int(rng.integers(1, 200))).items():
+            waiting.setdefault((me, other), []).append(batch)
+        if waiting and rng.random() < 0.7:
+            pair = list(waiting)[rng.integers(len(waiting))]
+            batch = TokenBatch.join(waiting.pop(pair))
+            data = batch.to_bytes(bytes.fromhex(KEY), next(numbers[pair]))
+            assert mills[pair[1]].receive(pair[0], data) == (len(batch), 0)
+
+
+def gather(mills: dict[int, Mill], settings: Settings, vertices: int) -> Rows:
+    """All finished walks by number, −1 for those that aren't."""
+    rows = np.full((vertices * settings.walks, settings.walk_length), -1, np.int32)
+    for mill in mills.values():
+        walks, entries = mill.sequences()
+        assert (np.diff(walks) > 0).all()
+        assert len(walks) == mill.finished
+        assert (rows[walks] == -1).all()
+        rows[walks] = entries
+    return rows
+
+
+def assert_as_local(graph: Graph, settings: Settings, seed: int = 0) -> None:
+    mills = make_mills(graph, settings, deal(graph, 4, seed))
+    run(mills, seed)
+    expected = local_answer(graph, settings)
+    assert np.array_equal(gather(mills, settings, graph.vertices), expected.sequences)
+    assert sum(mill.hops for mill in mills.values()) == expected.hops
+    assert sum(mill.carried for mill in mills.values()) == expected.carried
+    assert not any(mill.refused or mill.stranded or mill.undelivered for mill in mills.values())
+
+
+@pytest.mark.parametrize("name", list(GRAPHS))
+@pytest.mark.parametrize("predictor", ["tree", "degree", "triad"])
+@pytest.mark.parametrize("predict", [0.0, 0.4, 1.0])
+def test_four_mills_walk_as_local_does(name: str, predictor: str, predict: float) -> None:
+    assert_as_local(GRAPHS[name], replace(SMALL, predictor=predictor, predict=predict, seed=3))
+
+
+@pytest.mark.parametrize("burst", [1, 3, 13, 20])
+@pytest.mark.parametrize("predictor", ["tree", "triad"])
+def test_they_do_for_any_burst(burst: int, predictor: str) -> None:
+    assert_as_local(GRAPHS["karate"], replace(SMALL, predictor=predictor, predict=0.6, burst=burst))
+
+
+@pytest.mark.parametrize(
+    "values", [{"epsilon": 0.05}, {"encoder": "identity"}, {"walk_length": 1, "predict": 0.0}, {"seed": 2**62}]
+)
+def test_they_do_for_other_settings(values: dict[str, Any]) -> None:
+    assert_as_local(GRAPHS["communities"], replace(SMALL, **values))
+
+
+@hypothesis_settings(max_examples=25)
+@given(st.integers(0, 2**32))
+def test_they_do_in_whatever_order_tokens_travel(seed: int) -> None:
+    assert_as_local(GRAPHS["communities"], SMALL, seed)
+
+
+def test_a_single_holder_walks_alone() -> None:
+    graph = GRAPHS["karate"]
+    (mill,) = make_mills(graph, SMALL, np.zeros(34, np.int32), alive=np.ones(34, np.bool_)).values()
+    assert mill.grind() == {}
+    assert np.array_equal(mill.sequences()[1], local_answer(graph, SMALL).sequences)
+
+
+def test_a_mill_receives_while_it_grinds() -> None:
+    graph, settings = GRAPHS["communities"], replace(SMALL, walks=60)
+    mills = make_mills(graph, settings, deal(graph, 4))
+    numbers = {pair: itertools.count() for pair in itertools.product(mills, mills)}
+    with ThreadPoolExecutor(4) as pool:
+        grinding = {me: pool.submit(mill.grind, 100) for me, mill in mills.items()}
+        while any(grinding[me].result() or not mill.passive for me, mill in mills.items()):
+            for me, mill in mills.items():
+                handed, grinding[me] = grinding[me].result(), pool.submit(mill.grind, 100)
+                for other, batch in handed.items():
+                    data = batch.to_bytes(mill.key, next(numbers[me, other]))
+                    assert mills[other].receive(me, data) == (len(batch), 0)
+    assert np.array_equal(gather(mills, settings, graph.vertices), local_answer(graph, settings).sequences)
+
+
+# With words of the operating system.
+
+
+def test_every_step_of_a_plain_walk_follows_an_edge_each_as_often_as_another() -> None:
+    """Chi-square over all steps from each vertex; fails by chance once in a million runs."""
+    graph = load_graph(np.array([[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]]))
+    settings = replace(SMALL, walks=400, walk_length=20, predict=0.0, encoder="identity")
+    mills = make_mills(graph, settings, deal(graph, 4), SystemRandomness())
+    run(mills)
+    rows = gather(mills, settings, 5)
+    path = np.column_stack([np.arange(len(rows)) % 5, rows])
+    steps = np.zeros((5, 5))
+    np.add.at(steps, (path[:, :-1].ravel(), path[:, 1:].ravel()), 1)
+    edges = np.array([[v in graph.neighbours(u) for v in range(5)] for u in range(5)])
+    assert not steps[~edges].any()
+    expected = (steps.sum(axis=1) / graph.degrees)[:, None]
+    statistic = (((steps - expected) ** 2 / expected) * edges).sum()
+    assert stats.chi2.sf(statistic, int((graph.degrees - 1).sum())) > 1e-6
+
+
+@pytest.mark.parametrize("predictor", ["tree", "degree", "triad"])
+def test_fresh_words_give_walks_of_the_same_kind_as_simulated_ones(predictor: str) -> None:
+    """The last entries as a two-sample chi-square, the hops within 7 standard deviations: 1e-6 and 3e-8 by chance."""
+    graph = GRAPHS["karate"]
+    settings = replace(SMALL, walks=100, predictor=predictor, predict=0.5, burst=3, epsilon=0.01)
+    mills = make_mills(graph, settings, deal(graph, 4), SystemRandomness())
+    run(mills)
+    rows = gather(mills, settings, graph.vertices)
+    assert rows.min() >= 0
+    # The stages before the walks stay those of one seed: only the walks are drawn anew.
+    simulated = [make_mills(graph, settings, deal(graph, 4), SimulatedRandomness(seed)) for seed in range(100, 140)]
+    for others in simulated:
+        run(others)
+    last = np.bincount(rows[:, -1], minlength=34)
+    of_others = sum(np.bincount(gather(others, settings, 34)[:, -1], minlength=34) for others in simulated[:5])
+    table = np.array([last, of_others])[:, (last + of_others) > 0]
+    assert stats.chi2_contingency(table).pvalue > 1e-6
+    hops = [sum(mill.hops for mill in others.values()) for others in simulated]
+    assert abs(sum(mill.hops for mill in mills.values()) - np.mean(hops)) < 7 * np.std(hops, ddof=1)
+
+
+def test_no_word_is_used_twice() -> None:
+    """Two walks of these would be alike by chance less than once in a million runs."""
+    graph = GRAPHS["karate"]
+    settings = replace(SMALL, predict=0.0)
+    first, second = (make_mills(graph, settings, deal(graph, 4), SystemRandomness()) for _ in range(2))
+    run(first)
+    run(second)
+    rows = np.concatenate([gather(mills, settings, 34) for mills in (first, second)])
+    # Each vertex of degree 9 or more starts six walks of 13 entries: no two are alike.
+    hubs = rows[np.isin(np.arange(len(rows)) % 34, np.flatnonzero(graph.degrees >= 9))]
+    assert len(np.unique(hubs, axis=0)) == len(hubs)
+
+
+# When some holders are no part of it.
+
+
+def living_oracle(graph: Graph, settings: Settings, alive: NDArray[np.bool_], patch: pytest.MonkeyPatch) -> list[Any]:
+    """Device objects with their living neighbours and a predictor that knows who is alive."""
+    made, table = stages(graph, settings)
+    predictor = find_predictor(settings.predictor)
+
+    def extend(tables: Any, *rest: Any) -> int:
+        further = predictor.extend(tables, *rest)
+        return further if further >= 0 and alive[further] else -1
+
+    living = Predictor(predictor.name, predictor.least, predictor.prepare, extend)
+    patch.setattr("fedwalk.protocol.device.find_predictor", lambda name: living)
+    tables = predictor.prepare(Broadcast(made.plan.bins, made.vectors, made.tree))
+    randomness = SimulatedRandomness(settings.seed)
+    lists = [graph.neighbours(v)[alive[graph.neighbours(v)]] for v in range(graph.vertices)]
+    devices = [Device(v, own, randomness) for v, own in enumerate(lists)]
+    for device in devices:
+        device.learn(table, tables)
+    ends: list[Any] = []
+    for walk in range(settings.walks * graph.vertices):
+        at, message = walk % graph.vertices, None
+        while alive[at] and lists[at].size and not isinstance(message, Sequence):
+            start = Start(at, walk, settings.walk_length, settings.epsilon, settings.predict)
+            message = devices[at].visit(message) if message else devices[at].begin(start)
+            at = getattr(message, "device", at)
+        ends.append(list(message.entries) if isinstance(message, Sequence) else None)
+    return ends
+
+
+@pytest.mark.parametrize("predictor", ["tree", "degree", "triad"])
+@pytest.mark.parametrize("name", ["communities", "karate", "path"])
+def test_the_dead_are_never_visited(name: str, predictor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = GRAPHS[name]
+    settings = replace(SMALL, predictor=predictor, predict=0.7, burst=3, encoder="identity")
+    owner = deal(graph, 4, seed=1)
+    alive = owner != 2
+    mills = make_mills(graph, settings, owner, alive=alive)
+    run(mills)
+    rows = gather(mills, settings, graph.vertices)
+    finished = rows[:, 0] >= 0
+    assert alive[rows[finished]].all()
+    started = int(alive[np.arange(len(rows)) % graph.vertices].sum())
+    assert sum(mill.stranded for mill in mills.values()) == started - finished.sum()
+    expected = living_oracle(graph, settings, alive, monkeypatch)
+    assert [row.tolist() if row[0] >= 0 else None for row in rows] == expected
+
+
+def test_without_a_living_neighbour_a_walk_strands() -> None:
+    graph = GRAPHS["star"]
+    owner = np.array([3, *[i % 3 for i in range(11)]], np.int32)
+    mills = make_mills(graph, SMALL, owner, alive=owner != 3)
+    assert all(mill.grind() == {} and mill.passive for mill in mills.values())
+    assert sum(mill.stranded for mill in mills.values()) == 3 * 11
+    assert sum(mill.hops + mill.finished for mill in mills.values()) == 0
+
+
+def test_undeliverable_tokens_are_walks_given_up() -> None:
+    graph = GRAPHS["communities"]
+    mill = make_mills(graph, SMALL, deal(graph, 4))[0]
+    handed = mill.grind()
+    for other, batch in handed.items():
+        mill.undeliverable(other, batch)
+    assert mill.undelivered == sum(map(len, handed.values())) > 0

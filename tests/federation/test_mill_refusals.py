@@ -1,0 +1,217 @@
+"""What a peer may send to a mill: nothing bad does harm, and whatever is refused is counted by its reason."""
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedwalk.errors import ProtocolError
+from fedwalk.federation.mill import Mill
+from fedwalk.federation.parcels import WalksQuestion
+from fedwalk.federation.tokens import LARGEST, TokenBatch
+from fedwalk.protocol.randomness import SimulatedRandomness
+from mills import KEY, deal, own_lists, small_question
+from simulation import GRAPHS
+
+GRAPH = GRAPHS["communities"]
+OWNER = deal(GRAPH, 4)
+MINE, THEIRS = np.flatnonzero(OWNER == 0).tolist(), np.flatnonzero(OWNER == 1).tolist()
+WALK = THEIRS[0]
+Token = tuple[int, int, list[int]]
+
+
+@lru_cache(maxsize=1)
+def the_question() -> WalksQuestion:
+    return small_question(GRAPH, OWNER, 0)
+
+
+def fresh_mill() -> Mill:
+    return Mill(the_question(), own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
+
+
+def wire(*tokens: Token, number: int = 0, key: str = KEY) -> bytes:
+    batch = TokenBatch(
+        np.array([device for device, _, _ in tokens], np.int32),
+        np.array([walk for _, walk, _ in tokens], np.int64),
+        np.array([len(entries) for _, _, entries in tokens], np.int32),
+        np.array([entry for _, _, entries in tokens for entry in entries], np.int32),
+    )
+    return batch.to_bytes(bytes.fromhex(key), number)
+
+
+def finish(mill: Mill) -> list[int]:
+    """Grind all that is there, and name the walks of which anything is left."""
+    seen: set[int] = set()
+    while not mill.passive:
+        for batch in mill.grind().values():
+            seen |= set(batch.walk.tolist())
+    return sorted(seen | set(mill.sequences()[0].tolist()))
+
+
+def content(mill: Mill) -> list[bytes]:
+    return [array.tobytes() for array in mill.sequences()]
+
+
+def queued(mill: Mill) -> int:
+    """How many tokens are there, counted by what becomes of them."""
+    before = mill.finished + mill.stranded
+    return sum(map(len, mill.grind().values())) + mill.finished + mill.stranded - before
+
+
+GOOD: list[Token] = [(MINE[0], THEIRS[1], [0, 1, 2]), (MINE[1], THEIRS[2], [59])]
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        ((THEIRS[0], WALK, [1]), "not my device"),
+        ((-1, WALK, [1]), "not my device"),
+        ((60, WALK, [1]), "not my device"),
+        ((2**31 - 1, WALK, [1]), "not my device"),
+        ((MINE[0], -1, [1]), "unknown walk"),
+        ((MINE[0], 180, [1]), "unknown walk"),
+        ((MINE[0], 2**63 - 1, [1]), "unknown walk"),
+        ((MINE[0], WALK, []), "wrong length"),
+        ((MINE[0], WALK, [1] * 13), "wrong length"),
+        ((MINE[0], WALK, [1] * 5000), "wrong length"),
+        ((MINE[0], WALK, [1, 60, 1]), "id out of range"),
+        ((MINE[0], WALK, [1, 1, -1]), "id out of range"),
+        ((MINE[0], WALK, [-(2**31)]), "id out of range"),
+        ((MINE[0], MINE[0], [1] * 12), "replayed"),
+        ((MINE[2], GOOD[0][1], [1] * 12), "replayed"),
+    ],
+)
+def test_a_bad_token_is_refused_and_the_rest_of_its_batch_is_kept(token: Token, reason: str) -> None:
+    mill = fresh_mill()
+    assert mill.receive(1, wire(GOOD[0], token, GOOD[1])) == (2, 1)
+    assert mill.refused == {reason: 1}
+    assert finish(mill) == sorted(walk for _, walk, _ in GOOD)
+
+
+@pytest.mark.parametrize(
+    ("sender", "data", "reason"),
+    [
+        (1, b"junk", "malformed"),
+        (1, wire(*GOOD)[:-4], "malformed"),
+        (1, bytes(LARGEST + 1), "too large"),
+        (1, wire(*GOOD, key="ff" * 16), "other run"),
+        (0, wire(*GOOD), "unknown sender"),
+        (4, wire(*GOOD), "unknown sender"),
+        (-1, wire(*GOOD), "unknown sender"),
+    ],
+    ids=["junk", "cut off", "too large", "other key", "myself", "beyond", "negative"],
+)
+def test_a_bad_batch_is_refused_and_counted(sender: int, data: bytes, reason: str) -> None:
+    mill = fresh_mill()
+    with pytest.raises(ProtocolError, match="batch"):
+        mill.receive(sender, data)
+    assert mill.refused == {reason: 1}
+    assert mill.passive
+    # It didn't count as the sender's first.
+    assert mill.receive(1, wire(*GOOD)) == (2, 0)
+
+
+def test_a_holder_that_is_no_part_of_the_attempt_is_an_unknown_sender() -> None:
+    asked = small_question(GRAPH, OWNER, 0, alive=OWNER != 2)
+    mill = Mill(asked, own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
+    with pytest.raises(ProtocolError, match="holder number 2"):
+        mill.receive(2, wire(*GOOD))
+    assert mill.refused == {"unknown sender": 1}
+
+
+def test_a_device_of_mine_that_is_no_part_of_the_attempt_gets_no_token() -> None:
+    alive = np.ones(GRAPH.vertices, np.bool_)
+    alive[MINE[0]] = False
+    asked = small_question(GRAPH, OWNER, 0, alive=alive)
+    mill = Mill(asked, own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
+    assert mill.receive(1, wire(*GOOD)) == (1, 1)
+    assert mill.refused == {"not my device": 1}
+
+
+def test_a_batch_sent_twice_gets_the_same_receipt_and_no_second_walk() -> None:
+    mill = fresh_mill()
+    data = wire(*GOOD, (THEIRS[0], WALK, [1]))
+    assert mill.receive(1, data) == mill.receive(1, data) == mill.receive(1, data) == (2, 1)
+    assert mill.refused == {"not my device": 1, "sent twice": 2}
+    assert queued(mill) == 2
+
+
+def test_an_older_batch_is_refused_as_a_whole() -> None:
+    mill = fresh_mill()
+    old, new = wire(GOOD[0]), wire(GOOD[1], number=1)
+    assert mill.receive(1, old) == mill.receive(1, new) == (1, 0)
+    assert mill.receive(1, old) == (0, 1)
+    assert mill.refused == {"sent twice": 1}
+
+
+def test_a_batch_ahead_of_its_turn_is_refused() -> None:
+    mill = fresh_mill()
+    assert mill.receive(1, wire(*GOOD, number=1)) == (0, 2)
+    assert mill.receive(1, wire(*GOOD, number=2**64 - 1)) == (0, 2)
+    assert mill.refused == {"out of order": 2}
+    assert mill.passive
+    assert mill.receive(1, wire(*GOOD)) == (2, 0)
+
+
+def test_every_sender_counts_for_itself() -> None:
+    mill = fresh_mill()
+    assert mill.receive(1, wire(GOOD[0])) == mill.receive(2, wire(GOOD[1])) == (1, 0)
+    assert not mill.refused
+
+
+def test_a_walk_comes_back_longer_or_not_at_all() -> None:
+    mill = fresh_mill()
+    device, walk, entries = GOOD[0]
+    assert mill.receive(1, wire((device, walk, entries))) == (1, 0)
+    # While it is here, no other token of that walk can be true.
+    assert mill.receive(2, wire((device, walk, [1] * 12))) == (0, 1)
+    (left,) = mill.grind().values()
+    for size in range(1, int(left.written[0]) + 1):
+        assert mill.receive(1, wire((device, walk, [1] * size), number=size)) == (0, 1)
+    assert mill.receive(2, wire((device, walk, [1] * (int(left.written[0]) + 1)), number=1)) == (1, 0)
+    assert mill.refused == {"replayed": int(left.written[0]) + 1}
+
+
+def test_a_walk_that_ended_here_is_over() -> None:
+    mill = fresh_mill()
+    device, walk, _ = GOOD[0]
+    assert mill.receive(1, wire((device, walk, [1] * 12))) == (1, 0)
+    assert mill.grind() == {}
+    before = content(mill)
+    assert mill.receive(1, wire((device, walk, [1] * 12), number=1)) == (0, 1)
+    assert mill.passive
+    assert mill.finished == 1
+    assert content(mill) == before
+
+
+@given(st.integers(-2, 6), st.binary(max_size=300))
+def test_arbitrary_bytes_raise_protocol_errors_and_change_nothing(sender: int, data: bytes) -> None:
+    mill = fresh_mill()
+    mill.begin()
+    mill.grind()
+    assert mill.receive(1, wire(*GOOD)) == (2, 0)
+    before, finished = content(mill), mill.finished
+    with pytest.raises(ProtocolError):
+        mill.receive(sender, data)
+    assert sum(mill.refused.values()) == 1
+    assert mill.finished == finished
+    assert content(mill) == before
+    assert queued(mill) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=6))
+def test_a_damaged_batch_never_breaks_the_mill(damage: list[tuple[int, int]]) -> None:
+    mill, data = fresh_mill(), bytearray(wire(*GOOD, (MINE[2], WALK, [3] * 11)))
+    for place, value in damage:
+        data[place % len(data)] = value
+    try:
+        accepted, refused = mill.receive(1, bytes(data))
+    except ProtocolError:
+        accepted = 0
+    else:
+        assert accepted + refused == 3
+    assert len(finish(mill)) == accepted
+    rows = mill.sequences()[1]
+    assert rows.size == 0 or 0 <= rows.min() <= rows.max() < GRAPH.vertices
