@@ -1,0 +1,174 @@
+"""The called side between holders: a gRPC endpoint that trusts no caller.
+
+TLS lets in only those whom the federation's authority has certified; the name in the certificate must be in the plan,
+and the call must bear the attempt's key. Only then is the body read, one call of a kind per caller at a time, and never
+more than a few megabytes. What is wrong with a call is counted by reason, and the caller is told.
+
+Three calls, all on plain bytes: `Hand` (a batch of tokens; answered by how many were accepted and refused), `Probe`
+(how do you stand? answered when passive, or after a moment), `Conclude` (it is over, if you still stand as you said).
+"""
+
+import asyncio
+import errno
+import socket
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import grpc
+
+from fedwalk.errors import ProtocolError, SettingsError
+from fedwalk.federation.couriers import KEY_FIELD, PAUSE, SERVICE
+from fedwalk.federation.identity import Credentials
+from fedwalk.federation.leading import AGREED, DISAGREED
+from fedwalk.federation.termination import Standing
+from fedwalk.federation.tokens import LARGEST
+
+RECEIPT = struct.Struct("<QQ")
+_OPTIONS = [
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_receive_message_length", LARGEST),
+    ("grpc.max_concurrent_streams", 8),
+    ("grpc.compression_enabled_algorithms_bitset", 1),  # none: a few compressed kilobytes can be gigabytes
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+]
+
+
+class Host(Protocol):
+    """What the endpoint calls upon: the walking holder behind it."""
+
+    refused: Counter[str]
+    ended: bool
+
+    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
+        """Take a batch in; how many tokens were accepted and refused."""
+        ...
+
+    async def asked(self, sender: int) -> Standing:
+        """How the holder stands, for one who leads."""
+        ...
+
+    def conclude(self, sender: int, standing: Standing) -> bool:
+        """Whether the walking is over for this holder, too."""
+        ...
+
+
+class Endpoint:
+    """One attempt's endpoint: of all the plan's holders, the `others` by their indices may call."""
+
+    def __init__(self, host: Host, holders: list[str], others: Iterable[int], key: str) -> None:
+        self._host, self._holders, self._others, self._key = host, holders, set(others), key
+        self._present: set[tuple[int, str]] = set()
+        self._server = grpc.aio.server(options=_OPTIONS)
+        calls = {"Hand": self._hand, "Probe": self._probe, "Conclude": self._conclude}
+        handlers = {
+            name: grpc.stream_unary_rpc_method_handler(self._guarded(name, call)) for name, call in calls.items()
+        }
+        self._server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, handlers)])
+
+    async def open(self, listen: str, credentials: Credentials, patience: float) -> None:
+        """Listen, waiting for an earlier process of the same holder to leave the address if need be."""
+        pair = credentials.key, credentials.certificate
+        tls = grpc.ssl_server_credentials([pair], credentials.authority, require_client_auth=True)
+        deadline = asyncio.get_running_loop().time() + patience
+        while not self._bound(listen, tls):
+            if asyncio.get_running_loop().time() > deadline:
+                raise SettingsError(
+                    f"listen = {listen!r}: another process listens there. End it, or take another port."
+                )
+            await asyncio.sleep(PAUSE)
+        await self._server.start()
+
+    def _bound(self, listen: str, tls: grpc.ServerCredentials) -> bool:
+        try:
+            return not _taken(listen) and self._server.add_secure_port(listen, tls) > 0
+        except RuntimeError:  # somebody took it just now
+            return False
+
+    async def close(self, grace: float) -> None:
+        """Take no more calls, and let the answers to those that have come leave, for at most so many seconds."""
+        await self._server.stop(grace)
+
+    def _guarded(self, name: str, call: Callable[[int, bytes], Awaitable[bytes]]) -> Any:
+        """The call for those who may make it. Declared as a stream, so that this is settled before a body is read."""
+
+        async def handle(bodies: AsyncIterator[bytes], context: Any) -> Any:
+            try:
+                with self._let_in(context, name) as caller:
+                    async for body in bodies:
+                        return await call(caller, body)
+                    raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
+            except _RefusedError as refusal:
+                self._host.refused.update(refusal.counted)
+                return await context.abort(refusal.status, refusal.message)
+
+        return handle
+
+    @contextmanager
+    def _let_in(self, context: Any, name: str) -> Iterator[int]:
+        """The index of the caller, by its certificate, while it makes a call of this name."""
+        caller = self._caller(context)
+        if (caller, name) in self._present:
+            raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, message="one call of a kind at a time")
+        self._present.add((caller, name))
+        try:
+            yield caller
+        finally:
+            self._present.discard((caller, name))
+
+    def _caller(self, context: Any) -> int:
+        """A holder that calls for another attempt may be ahead of this process, so it is told to come back."""
+        names = [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
+        if len(names) != 1 or names[0] not in self._holders:
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender")
+        if dict(context.invocation_metadata()).get(KEY_FIELD) != self._key:
+            raise _RefusedError(grpc.StatusCode.UNAVAILABLE, "other run")
+        caller = self._holders.index(names[0])
+        if caller not in self._others:
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender")
+        return caller
+
+    async def _hand(self, caller: int, body: bytes) -> bytes:
+        if self._host.ended:
+            raise _RefusedError(grpc.StatusCode.FAILED_PRECONDITION, "after the end")
+        try:
+            return RECEIPT.pack(*self._host.receive(caller, body))
+        except ProtocolError as error:
+            raise _RefusedError(grpc.StatusCode.INVALID_ARGUMENT, message=str(error)) from error
+
+    async def _probe(self, caller: int, body: bytes) -> bytes:
+        return (await self._host.asked(caller)).to_bytes()
+
+    async def _conclude(self, caller: int, body: bytes) -> bytes:
+        try:
+            return AGREED if self._host.conclude(caller, Standing.from_bytes(body)) else DISAGREED
+        except ProtocolError as error:
+            raise _RefusedError(grpc.StatusCode.INVALID_ARGUMENT, "malformed", str(error)) from error
+
+
+class _RefusedError(Exception):
+    """What a caller is told, and the reason under which it is counted, unless somebody else has counted it."""
+
+    def __init__(self, status: grpc.StatusCode, reason: str = "", message: str = "") -> None:
+        self.status, self.message = status, message or reason
+        self.counted = [reason] if reason else []
+
+
+def _taken(listen: str) -> bool:
+    """Whether somebody listens at the address; SettingsError if nobody could."""
+    host, _, port = listen.rpartition(":")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+            trial.listen()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return True
+        raise SettingsError(f"listen = {listen!r}: can't listen there: {error.strerror}. Use host:port.") from error
+    return False

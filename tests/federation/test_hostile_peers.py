@@ -1,0 +1,300 @@
+"""A holder with a valid certificate that means harm, and callers without one, while honest holders walk."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import grpc
+import numpy as np
+import pytest
+
+from company import NAMES, Company, authority, certified, credentials, hired, make_jobs
+from fedwalk.federation.couriers import KEY_FIELD, SERVICE
+from fedwalk.federation.endpoint import RECEIPT, Endpoint
+from fedwalk.federation.identity import Credentials, new_authority
+from fedwalk.federation.leading import DISAGREED
+from fedwalk.federation.termination import Standing
+from fedwalk.federation.tokens import TokenBatch
+from fedwalk.graph import Graph, load_graph, social_network
+from fedwalk.settings import Settings
+from mills import KEY, local_answer
+from peer_process import Job, Outcome
+
+T = TypeVar("T")
+Line = Callable[..., Awaitable[Any]]
+"""Calls one holder: the method and the bytes; gives the answer, or the status if there is none."""
+
+DAN = 3
+"""The hostile one."""
+WRONG_KEY = "ff" * 16
+
+
+def with_a_pair_apart() -> Graph:
+    """A network, and two vertices that only know each other: they are the hostile holder's."""
+    network = social_network(vertices=200, mean_degree=8, communities=2, seed=4)
+    edges = [(u, int(v)) for u in range(200) for v in network.neighbours(u) if u < v]
+    return load_graph(np.array([*edges, (200, 201)]))
+
+
+GRAPH = with_a_pair_apart()
+SETTINGS = Settings(walks=10, walk_length=20, predict=0.0, seed=9).resolve(GRAPH.vertices)
+N = GRAPH.vertices
+OWNER = np.append(np.arange(200) % DAN, [DAN, DAN]).astype(np.int32)
+TWO_OWNERS = np.arange(N, dtype=np.int32) % 2 * DAN
+
+
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with hired(tmp_path_factory.mktemp("company")) as company:
+        yield company
+
+
+@dataclass
+class Lurker:
+    """Answers the others' calls: takes whatever it is handed, and is busy until `done`."""
+
+    refused: Counter[str] = field(default_factory=Counter)
+    ended: bool = False
+    calls: int = 0
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
+        self.calls += 1
+        return 1, 0
+
+    async def asked(self, sender: int) -> Standing:
+        self.calls += 1
+        return Standing(self.done.is_set(), 0)
+
+    def conclude(self, sender: int, standing: Standing) -> bool:
+        self.over.set()
+        return True
+
+
+async def lurk(job: Job, act: Callable[[Lurker], Awaitable[T]], key: str = KEY) -> T:
+    """Be the holder that should have done this job, for as long as it takes to act."""
+    lurker = Lurker()
+    endpoint = Endpoint(lurker, NAMES, range(len(NAMES)), key)
+    await endpoint.open(job.listen, job.credentials, 10.0)
+    try:
+        return await act(lurker)
+    finally:
+        await endpoint.close(10.0)
+
+
+@asynccontextmanager
+async def calling(job: Job, shown: Credentials | None) -> AsyncIterator[Line]:
+    """A line to the holder that does this job, for whoever has these credentials."""
+    own = (shown.key, shown.certificate) if shown else (None, None)
+    tls = grpc.ssl_channel_credentials(job.credentials.authority, *own)
+    name = f"{NAMES[job.me]}.holder.fedwalk"
+    options = [("grpc.ssl_target_name_override", name), ("grpc.max_send_message_length", -1)]
+    async with grpc.aio.secure_channel(job.listen, tls, options) as channel:
+
+        async def line(method: str, data: bytes, key: str = KEY, **how: Any) -> Any:
+            call = channel.unary_unary(f"/{SERVICE}/{method}")
+            try:
+                return await call(data, metadata=((KEY_FIELD, key),), timeout=30, **how)
+            except grpc.aio.AioRpcError as error:
+                return error.code()
+
+        yield line
+
+
+def besiege(company: Company, attack: Callable[[Line, Job], Awaitable[None]]) -> list[Outcome]:
+    """Attack each of three honest holders while they walk; the run isn't over before the attack is."""
+    jobs, workers = make_jobs(GRAPH, SETTINGS, 60.0, OWNER, most=40), company.workers(DAN)
+    for worker, job in zip(workers, jobs, strict=False):
+        worker.begin(job)
+    for worker in workers:
+        worker.wait_for("progress")
+
+    async def act(lurker: Lurker) -> None:
+        for job in jobs[:DAN]:
+            async with calling(job, jobs[DAN].credentials) as line:
+                await attack(line, job)
+        lurker.done.set()
+        await lurker.over.wait()
+
+    asyncio.run(lurk(jobs[DAN], act))
+    return [worker.outcome() for worker in workers]
+
+
+def assert_unharmed(outcomes: Sequence[Outcome], refused: dict[str, int]) -> None:
+    """All honest walks are there, as in `local`, and each holder has refused just this."""
+    walks = np.concatenate([outcome.answer.walks for outcome in outcomes])
+    entries = np.concatenate([outcome.answer.entries for outcome in outcomes])
+    expected = local_answer(GRAPH, SETTINGS).sequences
+    np.testing.assert_array_equal(np.sort(walks), np.flatnonzero(OWNER[np.arange(len(expected)) % N] != DAN))
+    np.testing.assert_array_equal(entries, expected[walks])
+    assert [json.loads(outcome.answer.refused) for outcome in outcomes] == [refused] * DAN
+    assert all(outcome.answer.unreachable == [] for outcome in outcomes)
+
+
+def batch(number: int, *tokens: tuple[int, int, list[int]], key: str = KEY) -> bytes:
+    """Tokens given as (device, walk, entries)."""
+    device, walk, rows = zip(*tokens, strict=True)
+    entries = np.array([entry for row in rows for entry in row], np.int32)
+    written = np.array([len(row) for row in rows], np.int32)
+    tokens_of = TokenBatch(np.array(device, np.int32), np.array(walk, np.int64), written, entries)
+    return tokens_of.to_bytes(bytes.fromhex(key), number)
+
+
+def test_bad_tokens_repetitions_and_gaps_are_refused(company: Company) -> None:
+    async def attack(line: Line, job: Job) -> None:
+        mine, theirs, walk = job.me, (job.me + 1) % 3, (job.me + 2) % 3
+        bad = [(theirs, walk, [1]), (mine, 10 * N, [1]), (mine, walk, [1] * 20), (mine, walk, [N]), (mine, walk, [-1])]
+        own = (mine, mine, [1])
+        assert await line("Hand", batch(0, *bad, own)) == RECEIPT.pack(0, 6)
+        assert await line("Hand", batch(0, *bad, own)) == RECEIPT.pack(0, 6)
+        assert await line("Hand", batch(5, (mine, walk, [1]))) == RECEIPT.pack(0, 1)
+
+    refused = {"not my device": 1, "unknown walk": 1, "wrong length": 1, "id out of range": 2, "replayed": 1}
+    assert_unharmed(besiege(company, attack), {**refused, "sent twice": 1, "out of order": 1})
+
+
+def test_junk_and_what_belongs_to_another_attempt_is_refused(company: Company) -> None:
+    async def attack(line: Line, job: Job) -> None:
+        whole = batch(0, (job.me, (job.me + 1) % 3, [1]))
+        for junk in (b"", b"junk", whole[:-1], whole + b"\0"):
+            assert await line("Hand", junk) is grpc.StatusCode.INVALID_ARGUMENT
+        assert await line("Hand", batch(0, (job.me, 0, [1]), key=WRONG_KEY)) is grpc.StatusCode.INVALID_ARGUMENT
+        assert await line("Hand", whole, key=WRONG_KEY) is grpc.StatusCode.UNAVAILABLE
+        assert await line("Escalate", b"") is grpc.StatusCode.UNIMPLEMENTED
+
+    assert_unharmed(besiege(company, attack), {"malformed": 4, "other run": 2})
+
+
+def test_only_the_leader_ends_a_run_and_nobody_floods_it(company: Company) -> None:
+    async def attack(line: Line, job: Job) -> None:
+        standing = await line("Probe", b"")
+        assert Standing.from_bytes(standing).activity > 0
+        assert await line("Conclude", standing) == DISAGREED
+        assert await line("Conclude", b"now") is grpc.StatusCode.INVALID_ARGUMENT
+        answers = await asyncio.gather(*(line("Probe", bytes(1000)) for _ in range(300)))
+        assert {type(answer) for answer in answers} <= {bytes, grpc.StatusCode}
+        assert bytes in map(type, answers)
+
+    assert_unharmed(besiege(company, attack), {"out of order": 1, "malformed": 1})
+
+
+def test_a_gigabyte_is_refused_before_it_takes_memory(company: Company) -> None:
+    before = [worker.most_memory() for worker in company.workers(DAN)]
+
+    async def attack(line: Line, job: Job) -> None:
+        much, compressed = (1 << 30, 256 << 20) if job.me == 0 else (5 << 20, 1 << 20)
+        assert await line("Hand", bytes(much)) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        bomb = await line("Hand", bytes(compressed), compression=grpc.Compression.Gzip)
+        assert bomb is grpc.StatusCode.UNIMPLEMENTED
+
+    assert_unharmed(besiege(company, attack), {"too large": 1})
+    after = [worker.most_memory() for worker in company.workers(DAN)]
+    assert max(np.subtract(after, before)) < 64 << 20
+
+
+def test_strangers_are_refused(company: Company) -> None:
+    foreign = certified(new_authority("other", days=2), NAMES[DAN])
+    expired = certified(authority(), NAMES[DAN], datetime.now(UTC) - timedelta(days=3))
+    stranger = certified(authority(), "eve")
+
+    async def attack(line: Line, job: Job) -> None:
+        for shown in (None, foreign, expired):
+            async with calling(job, shown) as refused:
+                assert await refused("Probe", b"") is grpc.StatusCode.UNAVAILABLE
+        for shown in (stranger, job.credentials):
+            async with calling(job, shown) as unknown:
+                assert await unknown("Hand", b"") is grpc.StatusCode.PERMISSION_DENIED
+
+    assert_unharmed(besiege(company, attack), {"unknown sender": 2})
+
+
+def test_who_has_a_holders_address_but_not_its_name_is_handed_nothing(company: Company) -> None:
+    jobs, worker = make_jobs(GRAPH, SETTINGS, 2.0, TWO_OWNERS), company.workers(1)[0]
+    worker.begin(jobs[0])
+
+    async def act(lurker: Lurker) -> Outcome:
+        outcome = await asyncio.to_thread(worker.outcome)
+        assert lurker.calls == 0
+        return outcome
+
+    outcome = asyncio.run(lurk(replace(jobs[DAN], credentials=credentials("eve")), act))
+    assert outcome.answer.unreachable == [NAMES[DAN]]
+    assert outcome.given[DAN] == 0 < outcome.answer.undelivered
+
+
+def test_a_holder_whose_tokens_nobody_has_acknowledged_is_not_passive(company: Company) -> None:
+    jobs, worker = make_jobs(GRAPH, SETTINGS, 60.0, TWO_OWNERS), company.workers(1)[0]
+    worker.begin(jobs[0])
+    counts = worker.wait_for("progress", handed=1)
+    while counts["handed"] + counts["finished"] < counts["begun"]:
+        counts = worker.wait_for("progress")
+
+    async def ask() -> Standing:
+        async with calling(jobs[0], jobs[DAN].credentials) as line:
+            return Standing.from_bytes(await line("Probe", b""))
+
+    assert asyncio.run(ask()) == Standing(False, counts["begun"] + counts["handed"])
+
+
+def test_tokens_that_come_after_the_end_are_given_up_at_once(company: Company) -> None:
+    jobs, worker = make_jobs(GRAPH, SETTINGS, 1000.0, TWO_OWNERS), company.workers(1)[0]
+
+    async def act(lurker: Lurker) -> Outcome:
+        lurker.ended = True
+        worker.begin(jobs[0])
+        outcome = await asyncio.to_thread(worker.outcome)
+        assert lurker.refused == {"after the end": 1}
+        return outcome
+
+    outcome = asyncio.run(lurk(jobs[DAN], act))
+    assert outcome.answer.unreachable == [NAMES[DAN]]
+    assert outcome.given[DAN] == 0 < outcome.answer.undelivered
+
+
+def test_a_holder_that_stays_with_another_attempt_is_given_up(company: Company) -> None:
+    jobs, worker = make_jobs(GRAPH, SETTINGS, 1.0, TWO_OWNERS), company.workers(1)[0]
+
+    async def act(lurker: Lurker) -> Outcome:
+        worker.begin(jobs[0])
+        outcome = await asyncio.to_thread(worker.outcome)
+        assert 2 < lurker.refused["other run"] < 40, "it was tried again, for as long as patience lasts"
+        return outcome
+
+    outcome = asyncio.run(lurk(jobs[DAN], act, WRONG_KEY))
+    assert outcome.answer.unreachable == [NAMES[DAN]]
+    assert outcome.given[DAN] == 0 < outcome.answer.undelivered
+
+
+@pytest.mark.parametrize("honest", [0, DAN])
+def test_nobody_keeps_the_others_waiting_for_ever(company: Company, honest: int) -> None:
+    """Neither a holder that is never done, nor a leader that only asks, nor one that repeats itself."""
+    jobs, worker = make_jobs(GRAPH, SETTINGS, 0.5, TWO_OWNERS), company.workers(1)[0]
+    lurking = jobs[DAN - honest]
+    token = batch(0, (honest // DAN, lurking.me // DAN, [1]))
+
+    async def act(lurker: Lurker) -> Outcome:
+        worker.begin(jobs[honest])
+        async with calling(jobs[honest], lurking.credentials) as line:
+            asking = asyncio.create_task(ask_for_ever(line, token))
+            try:
+                return await asyncio.to_thread(worker.outcome)
+            finally:
+                asking.cancel()
+                await asyncio.wait([asking])
+
+    outcome = asyncio.run(lurk(lurking, act))
+    assert outcome.answer.unreachable == []
+    assert outcome.answer.undelivered == 0 < outcome.given[lurking.me]
+    assert {"sent twice"} <= json.loads(outcome.answer.refused).keys() <= {"sent twice", "after the end"}
+
+
+async def ask_for_ever(line: Line, token: bytes) -> None:
+    while True:
+        await line("Hand", token, wait_for_ready=True)
+        await line("Probe", b"", wait_for_ready=True)
