@@ -47,14 +47,14 @@ def machine() -> str:
     return f"{model}, {cores} cores, load average {os.getloadavg()[0]:.1f} at the end, {date.today().isoformat()}"
 
 
-def publish(section: str, text: str, command: str) -> None:
-    """Print the result and put it into its section of docs/performance.md, with the command and the machine."""
+def publish(section: str, text: str, command: str, path: Path = PAGE) -> None:
+    """Print the result and put it into its section of a page, with the command and the machine."""
     content = f"{text}\n\n`{command}` — {machine()}"
     print(content)
     begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"
-    page = PAGE.read_text(encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
     if begin not in page:
         page = f"{page}\n## {section.capitalize()}\n\n{begin}\n{end}\n"
     before, rest = page.split(begin)
     after = rest.split(end)[1]
-    PAGE.write_text(f"{before}{begin}\n{content}\n{end}{after}", encoding="utf-8")
+    path.write_text(f"{before}{begin}\n{content}\n{end}{after}", encoding="utf-8")

@@ -24,6 +24,7 @@ first steps:
   fedwalk embed graph.edges -o private --protocol ldp --epsilon 6
   fedwalk audit private                 what an observer learns, and epsilon measured from outside
   fedwalk reproduce blogcatalog -o results
+  fedwalk federate demo                 real processes: a server and four holders, on this machine
 
 What the `paper` protocol gives is not differential privacy, whatever its epsilon; `ldp` has a proof: see
 docs/privacy.md.
@@ -32,7 +33,7 @@ docs/privacy.md.
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
-    from fedwalk.cli import audit, data, demo, embed, evaluate, links, report, reproduce
+    from fedwalk.cli import audit, data, demo, embed, evaluate, federate, links, report, reproduce
 
     parser = argparse.ArgumentParser(
         prog="fedwalk",
@@ -42,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (demo, embed, evaluate, report, audit, links, reproduce, data):
+    for module in (demo, embed, evaluate, report, audit, links, reproduce, data, federate):
         module.add_parser(commands)
     return parser
 

@@ -100,6 +100,11 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
         flag = f"--{other[0].replace('_', '-')}"
         raise SettingsError(f"{flag}: {path} has its own settings. Leave it out, or audit the graph in place of RUN.")
     record = read_run(path)
+    if record.get("federation"):
+        raise InputError(
+            f"{path}: was a federation's run, with noise that nobody can draw again. Audit its settings on a graph "
+            "that you hold: fedwalk audit GRAPH, with the run's flags."
+        )
     recorded = {} if options.graph else record.get("input") or {}
     inputs = {"graph": options.graph or recorded.get("graph"), "format": options.format or recorded.get("format")}
     if inputs["graph"] is None:

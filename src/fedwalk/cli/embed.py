@@ -113,10 +113,15 @@ def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, st
     """Defaults, overridden by --config, by --preset, by flags; and what to read the graph from."""
     config = read_toml(options.config) if options.config else {}
     inputs = chosen_inputs(options, config.pop("input", {}))
+    return flags_over(options, config), inputs
+
+
+def flags_over(options: argparse.Namespace, config: dict[str, Any]) -> Settings:
+    """The settings of a file, overridden by --preset and by flags."""
     flags = {name: getattr(options, name) for name in Settings.__slots__ if getattr(options, name, None) is not None}
     # Together, because a flag may mend what the file alone would get wrong.
     preset = PRESETS[options.preset] if options.preset else {}
-    return Settings.from_mapping({**config, **preset, **flags}, str(options.config)), inputs
+    return Settings.from_mapping({**config, **preset, **flags}, str(options.config))
 
 
 def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | None]:

@@ -147,7 +147,7 @@ def run_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
     isolated = f" ({graph['isolated']:,} isolated)" if graph["isolated"] else ""
     facts = [
         ("devices", f"{graph['vertices']:,}{isolated}"),
-        ("edges", f"{graph['edges']:,}"),
+        ("edges", "nobody knows" if graph["edges"] is None else f"{graph['edges']:,}"),
     ]
     if walks["count"]:
         facts.append(("walks", f"{walks['count']:,} of {walks['length']} entries"))

@@ -202,7 +202,7 @@ def _check_vectors(question: VectorsQuestion, lists: KnownLists) -> None:
 def _check_matrices(question: MatricesQuestion, lists: KnownLists) -> None:
     check_participants("MatricesQuestion.participants", question.participants, lists.vertices)
     n, (rows, k) = question.participants.size, question.vectors.shape
-    if rows != n or not 1 <= k <= n or not np.isfinite(question.vectors).all():
+    if rows != n or k < 1 or not np.isfinite(question.vectors).all():
         raise ProtocolError(f"MatricesQuestion.vectors: must be {n} rows, one per participant, of finite numbers.")
 
 

@@ -14,7 +14,8 @@ def attack_section(source: Source) -> Section:
     """The section for a run: from its audit.json, or how to get one."""
     file = source.path / "audit.json"
     if not file.exists():
-        command = shlex.join(["fedwalk", "audit", str(source.path)])
+        target = "GRAPH" if source.record.get("federation") else str(source.path)
+        command = shlex.join(["fedwalk", "audit", target])
         return Section("audit", "Attacks", absent=(Absent("This run hasn't been audited.", command),))
     return audit_section(read_record(file, ("findings", "epsilon", "confidence")))
 

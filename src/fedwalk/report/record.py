@@ -18,8 +18,12 @@ def cards(source: Source) -> list[Card]:
     isolated = record["graph"].get("isolated")
     found = [
         Card("vertices", count_text(record["graph"]["vertices"]), f"{isolated:,} isolated" if isolated else ""),
-        Card("edges", count_text(record["graph"]["edges"])),
     ]
+    if record["graph"]["edges"] is not None:
+        found.append(Card("edges", count_text(record["graph"]["edges"])))
+    if federation := record.get("federation"):
+        lost = ", ".join(federation["lost"])
+        found.append(Card("holders", count_text(len(federation["holders"])), f"lost: {lost}" if lost else "none lost"))
     if walks["count"]:
         found.append(Card("walks", count_text(walks["count"]), f"of {walks['length']} entries"))
     if decoded := record.get("decoded"):
@@ -37,7 +41,8 @@ def cards(source: Source) -> list[Card]:
     if record.get("nominal_epsilon") is not None:
         found.append(Card("nominal ε", f"{record['nominal_epsilon']:g}", "a noise scale, no guarantee"))
     if source.protocol == "ldp":
-        found.append(Card("ε per edge", _plain(source.settings["epsilon"]), "in all, proved; here simulated"))
+        proved = "in all, proved; here simulated" if record.get("simulation") else "in all, proved"
+        found.append(Card("ε per edge", _plain(source.settings["epsilon"]), proved))
     return found
 
 
@@ -97,7 +102,9 @@ def settings_cards(source: Source) -> list[Card]:
 def again(source: Source, **other: str) -> str:
     """The command that makes the same run, or one with some settings changed."""
     inputs: dict[str, Any] = source.record.get("input") or {}
-    words = ["fedwalk", "embed", source.origin or "GRAPH", "-o", "again"]
+    federated = source.record.get("federation") is not None
+    command = ["federate", "run", "FEDERATION"] if federated else ["embed", source.origin or "GRAPH"]
+    words = ["fedwalk", *command, "-o", "again"]
     if inputs.get("format"):
         words += ["--format", inputs["format"]]
     defaults = asdict(Settings())

@@ -102,13 +102,15 @@ def _find_graph(
     except (InputError, OSError) as error:
         if given or labels:
             raise
-        command = f"fedwalk report {shlex.quote(str(path))} --graph GRAPH"
+        command = "" if record.get("federation") else f"fedwalk report {shlex.quote(str(path))} --graph GRAPH"
         return None, origin, Absent(f"The graph is not at hand: {error}", command)
     return found, origin, None
 
 
 def _load(origin: str | None, chosen: str | None, labels: str | None, record: dict[str, Any]) -> Graph:
     """The graph of this file, if it is the run's."""
+    if record.get("federation"):
+        raise InputError("this run was a federation's, and nobody holds its graph.")
     if origin is None:
         raise InputError("run.json doesn't name its file. Give it with --graph.")
     graph = load_graph(resolve_graph(origin), format=chosen, labels=labels)

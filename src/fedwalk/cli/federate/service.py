@@ -1,0 +1,143 @@
+"""`server`, `holder`, `status`, `down`: what runs, and how it is stopped."""
+
+import argparse
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fedwalk.cli.federate import folder_argument, need_flower
+
+
+def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Enter the four commands."""
+    server = commands.add_parser(
+        "server", help="operator: run the server until Ctrl-C",
+        description="Runs Flower's SuperLink with TLS and authenticated holders, and registers every admitted holder. "
+        "It knows vertex ids, and what holders answer; never a list, never a hop.",
+    )  # fmt: skip
+    folder_argument(server, "federation", "folder that `init` made")
+    server.set_defaults(call=_server)
+    holder = commands.add_parser(
+        "holder", help="holder: take part until Ctrl-C",
+        description="Runs Flower's SuperNode, which answers what its owner has agreed to (holder.toml), and runs no "
+        "code that the server sends unless it is fedwalk's own. It may start before the server and waits for it.",
+    )  # fmt: skip
+    folder_argument(holder, "holder", "folder that `enrol` made")
+    holder.add_argument("--pass", dest="passport", type=Path, metavar="FILE", help="the operator's pass, once")
+    holder.set_defaults(call=_holder)
+    status = commands.add_parser(
+        "status", help="what a federation or a holder is doing",
+        description="For a federation: its holders, who is online, when certificates end. For a holder: whether it "
+        "runs, what it has agreed to and released, how far its walks are.",
+    )  # fmt: skip
+    folder_argument(status, "folder", "of a federation or a holder")
+    status.add_argument("--json", action="store_true", help="print JSON")
+    status.set_defaults(call=_status)
+    down = commands.add_parser(
+        "down", help="stop everything that serves a folder",
+        description="Ends the server or the holder of this folder and every process that it started, also those whose "
+        "starter was killed.",
+    )  # fmt: skip
+    folder_argument(down, "folder", "of a federation or a holder")
+    down.set_defaults(call=_down)
+
+
+def _server(options: argparse.Namespace) -> int:
+    need_flower()
+    from fedwalk.federation.folders import FederationFolder
+    from fedwalk.federation.roster import Roster
+    from fedwalk.federation.service import serving, until_stopped
+
+    folder = FederationFolder(options.federation)
+    settings = folder.settings()
+    with serving(folder) as started:
+        holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
+        print(f"The server listens on {settings.listen}; {len(holders)} holders may connect. Its log: {folder.log}")
+        print(f"Next:    fedwalk federate run {folder.path} -o run     Ctrl-C stops the server", flush=True)
+        code = until_stopped(started)
+    return _ended(code, folder.log)
+
+
+def _holder(options: argparse.Namespace) -> int:
+    need_flower()
+    from fedwalk.federation.enrolment import take_pass
+    from fedwalk.federation.folders import HolderFolder
+    from fedwalk.federation.service import holding, until_stopped
+
+    folder = HolderFolder(options.holder)
+    settings = folder.settings()
+    if options.passport:
+        take_pass(folder, options.passport)
+    with holding(folder) as started:
+        print(f"Holder {settings.name} takes part; hops arrive at {settings.listen}. Its log: {folder.log}")
+        print("Ctrl-C stops it.", flush=True)
+        code = until_stopped(started)
+    return _ended(code, folder.log)
+
+
+def _ended(code: int, log: Path) -> int:
+    from fedwalk.federation.service import last_words
+
+    print("Stopped; no process is left." if code == 0 else f"Ended by itself with code {code}: {last_words(log)}")
+    return 0 if code == 0 else 2
+
+
+def _down(options: argparse.Namespace) -> int:
+    need_flower()
+    from fedwalk.federation.service import down
+
+    ended = down(options.folder)
+    print(f"Ended {ended} processes of {options.folder}." if ended else f"{options.folder}: nothing was running.")
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    need_flower()
+    from fedwalk.cli.show import print_facts, print_table
+    from fedwalk.federation.status import federation_status, holder_status, is_federation
+
+    if is_federation(options.folder):
+        status = federation_status(options.folder)
+        if options.json:
+            return _print_json(status)
+        state = "running" if status["running"] else "not running"
+        facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
+        print_facts(str(options.folder), [*facts, ("vertices", f"{status['vertices']:,}")])
+        rows = [[h["name"], f"{h['devices']:,}", h["address"], h["state"]] for h in status["holders"]]
+        print_table("Holders", ["name", "devices", "address", "state"], rows)
+        return 0
+    status = holder_status(options.folder)
+    return _print_json(status) if options.json else _show_holder(options.folder, status)
+
+
+def _show_holder(folder: Path, status: dict[str, Any]) -> int:
+    from fedwalk.cli.show import print_facts
+
+    facts = [
+        ("holder", f"{status['name']}, {'running' if status['running'] else 'not running'}"),
+        ("agrees to", status["terms"]),
+        ("released", status["released"]),
+        ("certificate", _until(status["certificate_end"])),
+        ("numbering", status["numbering"] or "none yet"),
+    ]
+    if walking := status["walking"]:
+        ago = time.time() - walking["now"]
+        names = ("begun", "finished", "handed", "received", "refused")
+        counts = ", ".join(f"{walking[name]:,} {name}" for name in names)
+        facts.append(("last walks", f"{counts}, {walking['bytes']:,} bytes sent; {ago:.0f} s ago"))
+    print_facts(str(folder), facts)
+    return 0
+
+
+def _until(end: str | None) -> str:
+    if end is None:
+        return "none yet: the operator's pass is missing"
+    days = (datetime.fromisoformat(end) - datetime.now(UTC)).days
+    return f"ended {-days} days ago: nobody will talk to it; renew it" if days < 0 else f"good for {days} more days"
+
+
+def _print_json(value: dict[str, Any]) -> int:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+    return 0

@@ -1,0 +1,100 @@
+"""What became of everybody in a federated run: who was there, who was lost and when, what was refused, what it took.
+
+It is written after every phase, so that a server that comes back knows whom it had lost, and it ends in `run.json`.
+"""
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedwalk.run_folder import read_record, write_text
+
+LONGEST = 400
+"""Letters of a reason."""
+
+
+COUNTERS = ("unreachable", "refused_by_holders", "refused_at_the_door")
+
+
+@dataclass(slots=True)
+class WalkCount:
+    """Walks by what became of them; `started` counts a walk again when it is reissued.
+
+    `repeated` are sequences that were refused because another one of the same walk had come before. Whose fault that
+    is nobody can tell: a holder that hands a token to two others makes both of them finish the walk.
+    """
+
+    asked: int = 0
+    started: int = 0
+    finished: int = 0
+    reissued: int = 0
+    lost: int = 0
+    stranded: int = 0
+    undelivered: int = 0
+    repeated: int = 0
+
+
+@dataclass(slots=True)
+class Wire:
+    """What the hops between holders took: batches of tokens, their bytes, the walk phase's seconds."""
+
+    batches: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Account:
+    """One federated run. `run` names it towards the holders; `holders` has each one's number of devices.
+
+    `unreachable` counts how often others could not reach a holder: one that is alive has its port closed.
+    """
+
+    run: str
+    holders: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    unreachable: Counter[str] = field(default_factory=Counter)
+    refused_by_holders: Counter[str] = field(default_factory=Counter)
+    refused_at_the_door: Counter[str] = field(default_factory=Counter)
+    walks: WalkCount = field(default_factory=WalkCount)
+    wire: Wire = field(default_factory=Wire)
+
+    def living(self) -> list[str]:
+        """The holders that are still part of the run."""
+        return [name for name in self.holders if name not in self.lost]
+
+    def lose(self, holder: str, phase: str, reason: str, *, refused: bool = False) -> None:
+        """A holder is out for the rest of the run; `refused` if it is so for what it sent.
+
+        The reason may be in the holder's own words, so it is cut short, and nothing in it can command a terminal.
+        """
+        words = "".join(letter if letter.isprintable() else "?" for letter in reason[:LONGEST])
+        self.lost[holder] = f"{phase}: {words}"
+        if refused:
+            self.refused[holder] = self.lost[holder]
+
+    def reasons(self) -> str:
+        """Who was lost and why, in words."""
+        return "; ".join(f"{holder} ({reason})" for holder, reason in self.lost.items()) or "nobody was lost"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        # `asdict` would make a mess of Counters: it rebuilds them from pairs, and they count those.
+        counts = {name: dict(getattr(self, name)) for name in COUNTERS}
+        rest = {name: getattr(self, name) for name in ("run", "holders", "lost", "refused")}
+        return {**rest, **counts, "walks": asdict(self.walks), "wire": asdict(self.wire)}
+
+    def save(self, path: Path) -> None:
+        """Write it down."""
+        write_text(path, json.dumps(self.as_dict(), indent=1, ensure_ascii=False))
+
+    @classmethod
+    def load(cls, path: Path) -> "Account":
+        """What `save` wrote."""
+        content = read_record(path, tuple(cls.__slots__))
+        for name in COUNTERS:
+            content[name] = Counter(content[name])
+        return cls(**{**content, "walks": WalkCount(**content["walks"]), "wire": Wire(**content["wire"])})

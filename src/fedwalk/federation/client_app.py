@@ -1,0 +1,155 @@
+"""A holder's part as Flower runs it: a new process for every question, which answers and ends.
+
+The holder's own folder says who it is, what it has agreed to and where its lists are; the server decides none of it.
+The server is told why it is refused, and of nothing else that goes wrong: other errors might quote a piece of a list.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from fedwalk.errors import BudgetError, ProtocolError
+from fedwalk.federation.folders import HolderFolder, HolderSettings
+from fedwalk.federation.holder import (
+    answer_lists,
+    answer_matrices,
+    answer_roll,
+    answer_vectors,
+    check_terms,
+    enter_paper,
+    vertex_names,
+)
+from fedwalk.federation.lists import KnownLists, resolve
+from fedwalk.federation.lists_file import read_lists
+from fedwalk.federation.memory import Memory, question_key
+from fedwalk.federation.parcels import (
+    Fields,
+    ListsQuestion,
+    MatricesQuestion,
+    RollQuestion,
+    VectorsQuestion,
+    WalksAnswer,
+    WalksQuestion,
+    pack,
+)
+from fedwalk.federation.records import REFUSAL, fields_to_records, from_records
+from fedwalk.protocol.randomness import Randomness, SimulatedRandomness, SystemRandomness
+from fedwalk.run_folder import write_text
+
+DAY = 86400.0
+"""Seconds to wait for an earlier process of this holder: a walk phase takes as long as it takes."""
+
+log = logging.getLogger("fedwalk")
+app = ClientApp()
+
+
+def answer(folder: HolderFolder, phase: str, records: RecordDict) -> Fields:
+    """The answer to a question: the one that was given before, or a new one, kept before it leaves."""
+    question = from_records(QUESTIONS[phase], records)
+    settings = folder.settings()
+    check_terms(settings.terms, phase, question)
+    with Memory(folder.memory).locked(DAY) as memory:
+        key = question_key(question)
+        fields = memory.recall(phase, key)
+        if fields is None:
+            fields = pack(ANSWERS[phase](folder, settings, memory, question))
+            memory.keep(phase, key, fields)
+    return fields
+
+
+def randomness(settings: HolderSettings) -> Randomness:
+    """The operating system's; the owner's own seed only if the owner is trying things out."""
+    return SystemRandomness() if settings.simulation_seed is None else SimulatedRandomness(settings.simulation_seed)
+
+
+def _roll(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: RollQuestion) -> Any:
+    """Look the lists up under the federation's ids, and keep them as they are now for the rest of the run."""
+    names = vertex_names(question)
+    memory.pin_names(names)
+    lists = resolve(read_lists(folder.path / settings.lists), names)
+    if lists.unknown or lists.absent:
+        log.warning("%d neighbours and %d devices of the lists aren't in the federation", lists.unknown, lists.absent)
+    lists = memory.keep_snapshot(question.run, lists)
+    if question.protocol == "paper":
+        # Who takes part tells already who has a neighbour.
+        devices = memory.list_devices(lists, randomness(settings), None)
+        enter_paper(devices)
+        memory.keep_devices(devices)
+    return answer_roll(question, lists, settings.name)
+
+
+def _lists(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: ListsQuestion) -> Any:
+    lists = _snapshot(memory, question)
+    devices = memory.list_devices(lists, randomness(settings), settings.terms.budget)
+    found = answer_lists(question, lists, devices)
+    memory.keep_devices(devices)
+    return found
+
+
+def _vectors(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: VectorsQuestion) -> Any:
+    return answer_vectors(question, _snapshot(memory, question), randomness(settings))
+
+
+def _matrices(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: MatricesQuestion) -> Any:
+    return answer_matrices(question, _snapshot(memory, question))
+
+
+def _walks(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: WalksQuestion) -> WalksAnswer:
+    """Open the endpoint, walk with the others until all is over."""
+    from fedwalk.federation.mill import Mill
+    from fedwalk.federation.peers import walk_together
+
+    lists = _snapshot(memory, question).restrict(question.participants)
+    if settings.name not in question.holders:
+        raise ProtocolError(f"WalksQuestion.holders: {settings.name} isn't among them.")
+    me = question.holders.index(settings.name)
+    mill = Mill(question, lists, me, randomness(settings))
+    show = partial(_show, folder, time.time())
+    return walk_together(mill, question, me, folder.credentials(), settings.listen, show)
+
+
+def _show(folder: HolderFolder, began: float, standing: dict[str, Any]) -> None:
+    """For `fedwalk federate status`, and for whoever waits."""
+    write_text(folder.progress, json.dumps({"began": began, "now": time.time(), **standing}))
+
+
+def _snapshot(memory: Memory, question: Any) -> KnownLists:
+    lists = memory.snapshot(question.run)
+    if lists is None:
+        raise ProtocolError("this run had no roll call at this holder.")
+    return lists
+
+
+QUESTIONS: dict[str, type[Any]] = {
+    "roll": RollQuestion, "lists": ListsQuestion, "vectors": VectorsQuestion, "matrices": MatricesQuestion,
+    "walks": WalksQuestion,
+}  # fmt: skip
+
+ANSWERS: dict[str, Callable[..., Any]] = {
+    "roll": _roll, "lists": _lists, "vectors": _vectors, "matrices": _matrices, "walks": _walks,
+}  # fmt: skip
+
+
+def handle(phase: str, message: Message, context: Context) -> Message:
+    """Answer a message of Flower's."""
+    try:
+        folder = HolderFolder(Path(str(context.node_config["folder"])))
+        fields = answer(folder, phase, message.content)
+    except (ProtocolError, BudgetError) as error:
+        log.error("%s: refused: %s", phase, error)
+        fields = {REFUSAL: str(error)}
+    except Exception:
+        log.exception("%s: failed", phase)
+        fields = {REFUSAL: "an error in the holder; its own log has the details"}
+    return Message(content=fields_to_records(fields), reply_to=message)
+
+
+for _phase in QUESTIONS:
+    app.query(_phase)(partial(handle, _phase))

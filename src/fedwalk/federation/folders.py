@@ -1,0 +1,211 @@
+"""The two folders of a federation: the operator's, and one for each holder on the holder's own machine.
+
+Paths in them are fixed; what may be chosen stands in `federation.toml` and `holder.toml`, which may be edited.
+"""
+
+import tomllib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import tomli_w
+
+from fedwalk.errors import InputError
+from fedwalk.federation.holder import Terms
+from fedwalk.federation.identity import Credentials
+from fedwalk.run_folder import write_text
+
+T = TypeVar("T")
+HINTS = {
+    "holder": "It comes with the operator's pass: fedwalk federate holder FOLDER --pass FILE",
+    "server": "Make the federation anew with `fedwalk federate init`.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FederationSettings:
+    """What the operator decided: where holders find the server, what it listens on, how large an answer may be.
+
+    `largest_answer` is in bytes, for one holder in one run; what a holder sends beyond is refused before it is stored.
+    """
+
+    name: str
+    address: str
+    listen: str
+    largest_answer: int = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSettings:
+    """What a holder's owner decided.
+
+    `address` is where other holders reach this one, `listen` what its endpoint binds; `lists` is the file of neighbour
+    lists. `simulation_seed` is for trying things out: with it the noise is reproducible and protects nothing.
+    """
+
+    name: str
+    address: str
+    listen: str
+    lists: str
+    terms: Terms
+    simulation_seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FederationFolder:
+    """The operator's files."""
+
+    path: Path
+
+    @property
+    def settings_file(self) -> Path:
+        """What the operator may edit."""
+        return self.path / "federation.toml"
+
+    @property
+    def roster(self) -> Path:
+        """Who holds which vertex."""
+        return self.path / "roster.json"
+
+    @property
+    def nodes(self) -> Path:
+        """Which of Flower's node ids is which holder."""
+        return self.path / "nodes.json"
+
+    @property
+    def app(self) -> Path:
+        """The Flower app."""
+        return self.path / "app"
+
+    @property
+    def flower(self) -> Path:
+        """Flower's own files: connections, installed apps."""
+        return self.path / "flower"
+
+    @property
+    def database(self) -> Path:
+        """The SuperLink's."""
+        return self.path / "superlink.db"
+
+    @property
+    def log(self) -> Path:
+        """What the SuperLink says."""
+        return self.path / "server.log"
+
+    @property
+    def refusals(self) -> Path:
+        """What the server turned away at its door in the last run."""
+        return self.path / "refused.json"
+
+    @property
+    def state(self) -> Path:
+        """Which process serves this folder."""
+        return self.path / "server.json"
+
+    def settings(self) -> FederationSettings:
+        """The operator's decisions."""
+        return _read(self.settings_file, FederationSettings, "fedwalk federate init")
+
+    def credentials(self) -> Credentials:
+        """The server's certificate and key."""
+        return _credentials(self.path, "server")
+
+    def passport(self, name: str) -> Path:
+        """What an admitted holder is sent."""
+        return self.path / "passes" / f"{name}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class HolderFolder:
+    """A holder's files."""
+
+    path: Path
+
+    @property
+    def settings_file(self) -> Path:
+        """What the owner may edit."""
+        return self.path / "holder.toml"
+
+    @property
+    def request(self) -> Path:
+        """What the operator is sent."""
+        return self.path / "request.json"
+
+    @property
+    def memory(self) -> Path:
+        """What must not be forgotten between questions."""
+        return self.path / "memory"
+
+    @property
+    def progress(self) -> Path:
+        """How far the walks are."""
+        return self.path / "progress.json"
+
+    @property
+    def app(self) -> Path:
+        """The Flower app as this installation would write it."""
+        return self.path / "app"
+
+    @property
+    def flower(self) -> Path:
+        """Flower's own files."""
+        return self.path / "flower"
+
+    @property
+    def log(self) -> Path:
+        """What the SuperNode says."""
+        return self.path / "holder.log"
+
+    @property
+    def state(self) -> Path:
+        """Which process serves this folder."""
+        return self.path / "holder.json"
+
+    def settings(self) -> HolderSettings:
+        """The owner's decisions."""
+        return _read(self.settings_file, HolderSettings, "fedwalk federate enrol")
+
+    def credentials(self) -> Credentials:
+        """The holder's certificate and key, once it is admitted."""
+        return _credentials(self.path, "holder")
+
+
+def write_settings(path: Path, settings: FederationSettings | HolderSettings) -> None:
+    """Write the decisions as TOML; what is not decided is left out."""
+    write_text(path, tomli_w.dumps(_without_none(asdict(settings))))
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in table.items()
+        if value is not None
+    }
+
+
+def _read(path: Path, kind: type[T], command: str) -> T:
+    if not path.is_file():
+        raise InputError(f"{path}: is not there. Name a folder that `{command}` made.")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "terms" in table:
+            terms = table["terms"]
+            table["terms"] = Terms(**{**terms, "protocols": tuple(terms.get("protocols", Terms().protocols))})
+        _check_types(kind, table)
+        return kind(**table)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: can't be understood ({error}). Mend it, or make it anew: `{command}`.") from error
+
+
+def _check_types(kind: type[Any], table: dict[str, Any]) -> None:
+    for name, hint in get_type_hints(kind).items():
+        if name in table and (not isinstance(table[name], hint) or isinstance(table[name], bool)):
+            raise ValueError(f"{name} = {table[name]!r}")
+
+
+def _credentials(path: Path, who: str) -> Credentials:
+    files = [path / "authority.pem", path / f"{who}.pem", path / f"{who}.key"]
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{file}: is not there. {HINTS[who]}")
+    return Credentials(*(file.read_bytes() for file in files))

@@ -1,0 +1,89 @@
+"""Starting and stopping Flower's processes, all of them.
+
+A SuperLink starts a process that starts the ServerApp's, in sessions of their own, and a parent that dies takes a
+moment to be missed. So whatever is ours carries a tag in its environment, and is found by it whoever its parent is by
+then.
+"""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+TAG = "FEDWALK_PROCESS"
+GRACE = 15.0
+"""Seconds between asking a process to end and ending it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process that we started, and the tag of everything that it starts in turn."""
+
+    process: subprocess.Popen[bytes]
+    tag: str
+
+    @property
+    def running(self) -> bool:
+        """Whether the first process is still there."""
+        return self.process.poll() is None
+
+
+def start(command: Sequence[str], environment: dict[str, str], log: Path) -> Started:
+    """Start a command in a session of its own, its output going to a file."""
+    tag = secrets.token_hex(8)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            list(command), env={**os.environ, **environment, TAG: tag}, stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    return Started(process, tag)
+
+
+def tagged(tag: str) -> list[psutil.Process]:
+    """Every process with this tag that is alive."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(TAG) == tag and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def stop(started: Started, grace: float = GRACE) -> None:
+    """End the process and all that it started: first by asking, after `grace` seconds for good."""
+    if started.running:
+        with suppress(ProcessLookupError):
+            started.process.send_signal(signal.SIGTERM)
+    stop_tagged(started.tag, grace)
+    started.process.wait()
+
+
+def stop_tagged(tag: str, grace: float = GRACE) -> int:
+    """The same by tag alone, for processes that somebody else of us started; returns how many there were."""
+    seen: set[int] = set()
+    deadline = time.monotonic() + grace
+    while alive := tagged(tag):
+        for process in alive:
+            with suppress(psutil.NoSuchProcess):
+                if time.monotonic() > deadline:
+                    process.kill()
+                elif process.pid not in seen:
+                    process.terminate()
+        seen |= {process.pid for process in alive}
+        psutil.wait_procs(alive, timeout=0.2)
+    return len(seen)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

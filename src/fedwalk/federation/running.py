@@ -1,0 +1,102 @@
+"""Starting a run on a federation's server and following it from the same machine, until it ends or breaks off."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fedwalk.errors import FedWalkError
+from fedwalk.federation.enrolment import register_holders
+from fedwalk.federation.flower import flwr
+from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.job import EVENTS, check_settings
+from fedwalk.federation.service import is_running, last_words
+from fedwalk.job import read_run
+from fedwalk.run_folder import open_run_folder, write_text
+from fedwalk.settings import Settings
+from fedwalk.stages import Progress
+
+POLL = 0.2
+
+
+class RunError(FedWalkError):
+    """A federated run broke off."""
+
+
+def run(
+    folder: FederationFolder, settings: Settings, output: Path, *, patience: float, force: bool = False,
+    resume: bool = False, keep_walks: bool = False, progress: Progress | None = None,
+    local: Sequence[HolderFolder] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """Have the server do a run, report its progress, return its record.
+
+    `local` are holders on this machine: their own count of finished walks is shown, which the server doesn't know.
+    """
+    check_settings(settings)
+    _check_up(folder)
+    if resume and (output / "run.json").exists():
+        return read_run(output)
+    open_run_folder(output, force=force, resume=resume)
+    events = (output / EVENTS).resolve()
+    events.unlink(missing_ok=True)
+    job = {
+        "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
+        "keep_walks": keep_walks,
+        "settings": {name: value for name, value in asdict(settings).items() if value is not None},
+    }  # fmt: skip
+    path = folder.path.resolve() / "job.json"
+    write_text(path, json.dumps(job, indent=1))
+    register_holders(folder)
+    flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
+    for event in _follow(folder, events, local):
+        if "error" in event:
+            raise RunError(f"{event['error']} Finished phases are kept: go on with --resume.")
+        if progress is not None and "stage" in event:
+            progress(event["stage"], event["done"], event["total"])
+    events.unlink(missing_ok=True)
+    return read_run(output)
+
+
+def _check_up(folder: FederationFolder) -> None:
+    if not is_running(folder.state):
+        raise RunError(f"{folder.path}: its server isn't running. Start it: fedwalk federate server {folder.path}")
+
+
+def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder]) -> Iterator[dict[str, Any]]:
+    """Every event of the run up to its end; RunError if the server ends before."""
+    at, began, stage = 0, time.time(), ""
+    while True:
+        alive = is_running(folder.state)
+        lines = _new_lines(events, at)
+        for line in lines:
+            at += len(line)
+            event = json.loads(line)
+            stage = event.get("stage", stage)
+            yield event
+            if "ended" in event or "error" in event:
+                return
+        if not lines and not alive:
+            raise RunError(f"the server has ended: {last_words(folder.log)}. Start it again, then go on with --resume.")
+        if stage == "walks" and local:
+            yield from _walking(local, began)
+        time.sleep(POLL)
+
+
+def _walking(local: Sequence[HolderFolder], began: float) -> Iterator[dict[str, Any]]:
+    """How many walks have ended, by the holders' own count."""
+    found = [json.loads(holder.progress.read_bytes()) for holder in local if holder.progress.exists()]
+    current = [progress for progress in found if progress["began"] >= began]
+    if total := sum(progress["begun"] for progress in current):
+        done = sum(progress["finished"] for progress in current)
+        yield {"stage": "walks", "done": min(done, total - 1), "total": total}
+
+
+def _new_lines(events: Path, at: int) -> list[bytes]:
+    """Whole lines beyond this place."""
+    if not events.exists():
+        return []
+    with events.open("rb") as file:
+        file.seek(at)
+        return [line for line in file.readlines() if line.endswith(b"\n")]

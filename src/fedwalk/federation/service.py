@@ -1,0 +1,129 @@
+"""A server or a holder as a process that runs until it is told to stop, and can be found by its folder.
+
+The folder's state file says which process serves it and by what tag all that it started are known, so that `down` ends
+them even if the command that started them was killed.
+"""
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fedwalk.errors import FedWalkError, InputError
+from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.enrolment import read_pass, register_holders
+from fedwalk.federation.flower import start_superlink, start_supernode
+from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.processes import Started, stop, stop_tagged, tagged
+from fedwalk.run_folder import write_text
+
+STARTING = 90.0
+"""Seconds that a SuperLink may take to listen."""
+
+
+class ServiceError(FedWalkError):
+    """A server or a holder can't be started, or ended by itself."""
+
+
+@contextmanager
+def serving(folder: FederationFolder) -> Iterator[Started]:
+    """The federation's server while the block runs: listening, with every admitted holder's key registered."""
+    write_app(folder.app)
+    with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
+        await_listening(folder, started)
+        register_holders(folder)
+        yield started
+
+
+@contextmanager
+def holding(folder: HolderFolder) -> Iterator[Started]:
+    """The holder while the block runs; it connects as soon as there is a server."""
+    folder.credentials()
+    server = read_pass(folder.path / "pass.json").server
+    digest = app_digest(write_app(folder.app))
+    with _running(folder.state, folder.log, lambda: start_supernode(folder, server, digest)) as started:
+        yield started
+
+
+@contextmanager
+def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[Started]:
+    if is_running(state):
+        raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
+    started = begin()
+    try:
+        write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
+        yield started
+    finally:
+        stop(started)
+        state.unlink(missing_ok=True)
+
+
+def await_listening(folder: FederationFolder, started: Started) -> None:
+    """Return when the server takes connections; its log says why if it doesn't."""
+    port = int(folder.settings().listen.rpartition(":")[2])
+    end = time.monotonic() + STARTING
+    while time.monotonic() < end:
+        if not started.running:
+            raise ServiceError(f"the server ended with code {started.process.returncode}: {last_words(folder.log)}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise ServiceError(f"the server doesn't listen on port {port} after {STARTING:g} s: {last_words(folder.log)}")
+
+
+def last_words(log: Path, lines: int = 3) -> str:
+    """The end of a log, and where the rest is."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        text = []
+    return " / ".join(line.strip() for line in text[-lines:]) + f" (all of it: {log})"
+
+
+def read_tag(state: Path) -> str | None:
+    """The tag of the processes that serve a folder, if any do or did."""
+    try:
+        return str(json.loads(state.read_text(encoding="utf-8"))["tag"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def is_running(state: Path) -> bool:
+    """Whether a process serves the folder of this state file."""
+    tag = read_tag(state)
+    return tag is not None and bool(tagged(tag))
+
+
+def state_of(path: Path) -> Path:
+    """The state file of a federation's or a holder's folder."""
+    for folder in (FederationFolder(path), HolderFolder(path)):
+        if folder.settings_file.exists():
+            return folder.state
+    raise InputError(f"{path}: is neither a federation nor a holder (no federation.toml, no holder.toml).")
+
+
+def down(path: Path) -> int:
+    """End everything that serves this folder; returns how many processes there were."""
+    state = state_of(path)
+    tag = read_tag(state)
+    ended = stop_tagged(tag) if tag else 0
+    state.unlink(missing_ok=True)
+    return ended
+
+
+def until_stopped(started: Started) -> int:
+    """Wait until the process ends or somebody asks us to: its code, or 0 when asked."""
+    asked: list[int] = []
+    before = {s: signal.signal(s, lambda number, _: asked.append(number)) for s in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        while started.running and not asked:
+            time.sleep(0.2)
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)
+    return 0 if asked else int(started.process.returncode or 0)

@@ -1,0 +1,102 @@
+"""What a federation or a holder is doing, read from its folder and, for who is online, from its server."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from fedwalk.errors import InputError
+from fedwalk.federation.flower import FlowerError, flwr
+from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.holder import Terms
+from fedwalk.federation.identity import certificate_end
+from fedwalk.federation.roster import Holder, Roster
+from fedwalk.federation.service import is_running, state_of
+
+
+def is_federation(path: Path) -> bool:
+    """Whether the folder is an operator's; InputError if it is nobody's."""
+    return state_of(path) == FederationFolder(path).state
+
+
+def federation_status(path: Path) -> dict[str, Any]:
+    """The server and all holders, for JSON."""
+    folder = FederationFolder(path)
+    roster, running = Roster.load(folder.roster), is_running(folder.state)
+    online = _online(folder) if running else {}
+    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+    return {
+        "address": folder.settings().address,
+        "running": running,
+        "certificate_end": certificate_end(folder.credentials().certificate).isoformat(),
+        "vertices": len(roster.names),
+        "holders": [
+            {
+                "name": holder.name, "devices": len(holder.devices), "address": holder.address,
+                "state": _state(holder, running, online.get(str(nodes.get(holder.name)))),
+            }
+            for holder in roster.holders
+        ],
+    }  # fmt: skip
+
+
+def holder_status(path: Path) -> dict[str, Any]:
+    """One holder, for JSON."""
+    folder = HolderFolder(path)
+    settings = folder.settings()
+    try:
+        end: str | None = certificate_end(folder.credentials().certificate).isoformat()
+    except InputError:
+        end = None
+    return {
+        "name": settings.name,
+        "running": is_running(folder.state),
+        "terms": terms_text(settings.terms),
+        "released": _released(folder),
+        "certificate_end": end,
+        "numbering": _numbering(folder),
+        "walking": json.loads(folder.progress.read_text(encoding="utf-8")) if folder.progress.exists() else None,
+    }
+
+
+def terms_text(terms: Terms) -> str:
+    """What the owner agreed to, in words."""
+    limits = [f"at most epsilon {terms.budget:g} per edge over all runs"] if terms.budget is not None else []
+    limits += [f"at most {terms.most_walks} walks per device"] if terms.most_walks is not None else []
+    return ", ".join([" and ".join(terms.protocols) or "nothing", *limits])
+
+
+def _released(folder: HolderFolder) -> str:
+    """The most that any of the holder's devices has released, per edge."""
+    lists = folder.memory / "lists.json"
+    if not lists.exists():
+        return "nothing yet"
+    states = json.loads(lists.read_text(encoding="utf-8"))["devices"].values()
+    totals = [state["ledger"]["per_edge"] for state in states]
+    if any(isinstance(total, str) for total in totals):
+        return "without a bound: protocol paper"
+    return f"epsilon {max(totals):g} per edge, over all runs" if totals and max(totals) else "nothing yet"
+
+
+def _numbering(folder: HolderFolder) -> str | None:
+    """A fingerprint of which vertex has which id, as the server told it: all holders should see the same."""
+    names = folder.memory / "names.json"
+    if not names.exists():
+        return None
+    digits = hashlib.sha256(names.read_bytes()).hexdigest()
+    return " ".join(digits[i : i + 4] for i in range(0, 16, 4))
+
+
+def _online(folder: FederationFolder) -> dict[str, str]:
+    """Flower's word for each node id."""
+    try:
+        nodes: Any = flwr(folder, "supernode", "list")["nodes"]
+    except FlowerError:
+        return {}
+    return {str(node["node-id"]): str(node["status"]) for node in nodes}
+
+
+def _state(holder: Holder, running: bool, word: str | None) -> str:
+    if holder.removed:
+        return "removed"
+    return word or ("not registered yet" if running else "unknown: the server isn't running")

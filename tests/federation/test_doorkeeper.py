@@ -1,0 +1,335 @@
+"""The doorkeeper: who may use which API, and how much anybody may send; as an app, and behind a real server."""
+
+import asyncio
+import base64
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from fastapi import FastAPI, Request
+from flwr.supercore.error.http import http_error_translator
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+
+from fedwalk.federation.doorkeeper import LARGEST_BODY, Doorkeeper
+
+PULL, CONTROL, START = "/v1/fleet/pull-messages", "/v1/control/list-runs", "/v1/control/start-run"
+HERE, THERE = ("127.0.0.1", 4000), ("192.0.2.9", 4000)
+ANN, BOB = base64.b64encode(b"key of ann "), base64.b64encode(b"key of bob ")
+
+
+@dataclass
+class Inner:
+    """An app that reads all of a body, as Flower's do, and says with what status it liked it."""
+
+    status: int = 200
+    bodies: list[bytes] = field(default_factory=list)
+    scopes: list[str] = field(default_factory=list)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.scopes.append(scope["type"])
+        if scope["type"] != "http":
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message.get("more_body", False)
+        self.bodies.append(body)
+        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+
+
+@dataclass
+class Call:
+    """A request, given to an ASGI app by hand; `read` is how many pieces of its body were taken."""
+
+    path: str = PULL
+    client: tuple[str, int] | None = THERE
+    pieces: tuple[bytes, ...] = (b"",)
+    headers: tuple[tuple[bytes, bytes], ...] = ((b"flwr-public-key", ANN),)
+    kind: str = "http"
+    read: int = 0
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    async def receive(self) -> dict[str, Any]:
+        piece, self.read = self.pieces[self.read], self.read + 1
+        return {"type": "http.request", "body": piece, "more_body": self.read < len(self.pieces)}
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(dict(message))
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    @property
+    def reason(self) -> str:
+        return bytes(self.sent[1]["body"]).decode()
+
+
+def scope_of(call: Call) -> dict[str, Any]:
+    return {"type": call.kind, "path": call.path, "client": call.client, "headers": list(call.headers)}
+
+
+def ask(app: Any, path: str = PULL, **how: Any) -> Call:
+    call = Call(path, **how)
+    asyncio.run(app(scope_of(call), call.receive, call.send))
+    return call
+
+
+def length(claimed: int | str) -> tuple[tuple[bytes, bytes], ...]:
+    return ((b"flwr-public-key", ANN), (b"content-length", str(claimed).encode()))
+
+
+@pytest.mark.parametrize(
+    "path", [CONTROL, START, "/v1/runtime/pull", "/docs", "/health", "/", "/v1/fleet", "/v1/fleets/"]
+)
+def test_every_api_but_the_fleets_is_for_this_machine_only(path: str) -> None:
+    inner = Inner()
+    door = Doorkeeper(inner, 1000)
+    for client in (THERE, ("127.0.0.2", 1), ("::ffff:192.0.2.9", 1), ("", 0), None):
+        refused = ask(door, path, client=client)
+        assert refused.status == 403
+        assert "refused: this API is for the server's own machine" in refused.reason
+        assert refused.read == 0
+    assert inner.bodies == []
+    for client in (HERE, ("::1", 4000)):
+        assert ask(door, path, client=client).status == 200
+
+
+@pytest.mark.parametrize("client", [HERE, THERE, ("127.0.0.2", 1), None])
+def test_the_fleets_is_for_everybody(client: tuple[str, int] | None) -> None:
+    assert ask(Doorkeeper(Inner(), 1000), client=client).status == 200
+
+
+def test_a_body_that_says_it_is_too_long_is_refused_before_a_byte_is_read() -> None:
+    inner = Inner()
+    for size in (1001, 10**9, 10**17, 10**30, "9" * 5000):
+        refused = ask(Doorkeeper(inner, 1000), headers=length(size))
+        assert refused.status == 413
+        assert "larger than this federation allows" in refused.reason
+        assert refused.read == 0
+    assert inner.bodies == []
+
+
+@pytest.mark.parametrize("claimed", [b"-1", b"1e3", b"", b"0x10", b" 5", "५".encode(), b"1_0"])
+def test_a_length_that_is_no_number_is_refused(claimed: bytes) -> None:
+    refused = ask(Doorkeeper(Inner(), 1000), headers=((b"content-length", claimed),))
+    assert refused.status == 413
+    assert refused.read == 0
+
+
+def test_a_body_without_a_length_is_read_up_to_the_bound_and_no_further() -> None:
+    inner = Inner()
+    refused = ask(Doorkeeper(inner, 1000), pieces=(b"x" * 400,) * 50)
+    assert (refused.status, refused.read) == (413, 3)
+    assert inner.bodies == []
+
+
+def test_a_body_longer_than_it_said_is_stopped_too() -> None:
+    refused = ask(Doorkeeper(Inner(), 1000), pieces=(b"x" * 400,) * 50, headers=length(10))
+    assert (refused.status, refused.read) == (413, 3)
+
+
+def test_one_body_has_a_bound_however_much_a_holder_may_send() -> None:
+    assert ask(Doorkeeper(Inner(), 1 << 40), headers=length(LARGEST_BODY + 1)).status == 413
+
+
+def test_what_a_holder_sends_in_one_run_adds_up() -> None:
+    door = Doorkeeper(Inner(), 1000)
+    statuses = [ask(door, pieces=(b"x" * 300,)).status for _ in range(4)]
+    assert statuses == [200, 200, 200, 413]
+    assert ask(door, pieces=(b"x" * 100,)).status == 200
+    assert ask(door, pieces=(b"x",)).status == 413
+
+
+def test_a_new_run_is_a_new_allowance() -> None:
+    door = Doorkeeper(Inner(), 1000)
+    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+    assert ask(door, pieces=(b"x",)).status == 413
+    assert ask(door, START, client=THERE).status == 403
+    assert ask(door, pieces=(b"x",)).status == 413
+    assert ask(door, START, client=HERE).status == 200
+    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+
+
+def test_one_holders_junk_leaves_the_others_their_allowance() -> None:
+    door = Doorkeeper(Inner(), 1000)
+    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+    assert ask(door, pieces=(b"x" * 1000,), headers=((b"flwr-public-key", BOB),)).status == 200
+
+
+def test_a_stranger_under_anothers_key_does_not_use_up_its_allowance() -> None:
+    inner = Inner(status=401)
+    door = Doorkeeper(inner, 1000)
+    assert ask(door, pieces=(b"x" * 900,)).status == 401
+    inner.status = 200
+    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+
+
+def test_a_holder_cannot_name_another_beside_itself() -> None:
+    inner = Inner()
+    door = Doorkeeper(inner, 1000)
+    both = ask(door, pieces=(b"x" * 900,), headers=((b"flwr-public-key", ANN), (b"flwr-public-key", BOB)))
+    assert (both.status, both.read) == (400, 0)
+    assert inner.bodies == []
+    assert ask(door, pieces=(b"x" * 1000,), headers=((b"flwr-public-key", BOB),)).status == 200
+
+
+def test_a_key_spelt_otherwise_is_the_same_sender() -> None:
+    # The last bits of the last letter but one don't count.
+    other = ANN[:-2] + bytes([ANN[-2] + 1]) + ANN[-1:]
+    assert base64.b64decode(other, validate=True) == base64.b64decode(ANN)
+    door = Doorkeeper(Inner(), 1000)
+    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+    assert ask(door, pieces=(b"x",), headers=((b"flwr-public-key", other),)).status == 413
+
+
+def test_a_key_that_is_no_base64_is_refused() -> None:
+    assert ask(Doorkeeper(Inner(), 1000), headers=((b"flwr-public-key", b"\xff*"),)).status == 400
+
+
+def test_the_servers_own_processes_may_send_more() -> None:
+    inner = Inner()
+    assert ask(Doorkeeper(inner, 10), START, client=HERE, pieces=(b"x" * 1000,)).status == 200
+    assert inner.bodies == [b"x" * 1000]
+
+
+def test_nothing_but_http_and_the_start_of_the_server_passes() -> None:
+    inner = Inner()
+    door = Doorkeeper(inner, 1000)
+    for client in (HERE, THERE):
+        assert ask(door, CONTROL, client=client, kind="websocket").sent == [{"type": "websocket.close"}]
+    assert inner.scopes == []
+    ask(door, kind="lifespan")
+    assert inner.scopes == ["lifespan"]
+
+
+def test_what_was_accepted_counts_before_its_sender_can_send_more() -> None:
+    door = Doorkeeper(Inner(), 1000)
+    second = Call(pieces=(b"x",))
+
+    class Hasty(Call):
+        async def send(self, message: Any) -> None:
+            if not self.sent:
+                await door(scope_of(second), second.receive, second.send)
+            await super().send(message)
+
+    first = Hasty(pieces=(b"x" * 1000,))
+    asyncio.run(door(scope_of(first), first.receive, first.send))
+    assert (first.status, second.status) == (200, 413)
+
+
+def test_a_body_that_was_cut_off_is_refused_whatever_the_app_makes_of_it() -> None:
+    async def wrapping(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await receive()
+        except Exception as error:
+            raise ExceptionGroup("all sorts of things", [error]) from None
+
+    assert ask(Doorkeeper(wrapping, 10), pieces=(b"x" * 11,)).status == 413
+
+
+def test_a_fault_of_the_app_stays_its_own() -> None:
+    async def faulty(scope: Any, receive: Any, send: Any) -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        ask(Doorkeeper(faulty, 10))
+
+
+def test_what_the_app_has_begun_to_answer_is_left_to_it() -> None:
+    async def hasty(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await receive()
+        await receive()
+
+    answered = ask(Doorkeeper(hasty, 10), pieces=(b"x" * 9, b"x" * 9))
+    assert [message["type"] for message in answered.sent] == ["http.response.start"]
+
+
+def make_app() -> FastAPI:
+    """Our doorkeeper in front of what turns everything into an answer, as in Flower's SuperLink."""
+    app = FastAPI(
+        middleware=[
+            Middleware(Doorkeeper, largest_answer=50_000),
+            Middleware(BaseHTTPMiddleware, dispatch=http_error_translator),
+        ]
+    )
+
+    @app.post(PULL)
+    @app.post(START)
+    async def take(request: Request) -> int:
+        return len(await request.body())
+
+    return app
+
+
+@contextmanager
+def served(app: Any) -> Iterator[int]:
+    """The app behind a real uvicorn; its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield int(listening.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def post(port: int, path: str, source: str, body: Any = b"", **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20, source_address=(source, 0))
+    try:
+        connection.request("POST", path, body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def test_behind_a_real_server() -> None:
+    with served(make_app()) as port:
+        assert post(port, START, "127.0.0.1") == (200, "0")
+        assert post(port, START, "127.0.0.2") == (403, "fedwalk: refused: this API is for the server's own machine\n")
+        for trick in ("/v1/fleet/../control/start-run", "//v1/control/start-run", "/v1/fleet%2f..%2fcontrol/start-run"):
+            assert post(port, trick, "127.0.0.2")[0] in (403, 404)
+        assert post(port, START, "127.0.0.2", x_forwarded_for="127.0.0.1")[0] == 403
+        for source in ("127.0.0.1", "127.0.0.2"):
+            assert post(port, PULL, source, b"x" * 10_000) == (200, "10000")
+        chunks = (b"x" * 10_000 for _ in range(10))
+        assert post(port, PULL, "127.0.0.2", chunks) == (413, "fedwalk: refused: larger than this federation allows\n")
+        assert announce(port, 10**12) == b"413"
+        key = ANN.decode()
+        statuses = [post(port, PULL, "127.0.0.2", b"x" * 20_000, flwr_public_key=key)[0] for _ in range(3)]
+        assert statuses == [200, 200, 413]
+        assert post(port, PULL, "127.0.0.2", b"x" * 20_000, flwr_public_key=BOB.decode()) == (200, "20000")
+
+
+def announce(port: int, size: int) -> bytes:
+    """The status for a body that is announced and never sent."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=("127.0.0.2", 0)) as connection:
+        connection.sendall(f"POST {PULL} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode())
+        return connection.recv(1000).split()[1]
+
+
+def test_what_is_turned_away_is_counted_until_the_next_run_starts(tmp_path: Path) -> None:
+    notes = tmp_path / "refused.json"
+    door = Doorkeeper(Inner(), 1000, notes)
+    ask(door, headers=length(5000))
+    ask(door, headers=length(5000))
+    ask(door, CONTROL, client=THERE)
+    assert json.loads(notes.read_text()) == {
+        "larger than this federation allows": 2, "this API is for the server's own machine": 1,
+    }  # fmt: skip
+    ask(door, START, client=HERE)
+    assert json.loads(notes.read_text()) == {}

@@ -1,0 +1,300 @@
+"""Becoming a federation: who is admitted, with which pass, and what of it is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from fedwalk.errors import FedWalkError, InputError, SettingsError
+from fedwalk.federation.enrolment import admit_holder, enrol, found, read_pass, remove_holder, take_pass
+from fedwalk.federation.folders import (
+    FederationFolder,
+    FederationSettings,
+    HolderFolder,
+    HolderSettings,
+    write_settings,
+)
+from fedwalk.federation.holder import Terms
+from fedwalk.federation.identity import Request, certificate_end, read_request
+from fedwalk.federation.roster import Roster
+
+SERVER = FederationSettings("ward", "fed.example.org:9092", "0.0.0.0:9092")
+
+
+@pytest.fixture
+def ward(tmp_path: Path) -> FederationFolder:
+    return found(tmp_path / "ward", SERVER, days=30)
+
+
+def settings(name: str, port: int = 7443, **more: Any) -> HolderSettings:
+    return HolderSettings(name, f"{name}.example.org:{port}", f"0.0.0.0:{port}", "lists.adj", Terms(), **more)
+
+
+def holder(path: Path, name: str, lists: str) -> tuple[HolderFolder, Request]:
+    """A holder's folder with its lists, and the request that it makes."""
+    folder = HolderFolder(path / name)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    (folder.path / "lists.adj").write_text(lists, encoding="utf-8")
+    return folder, enrol(folder.path, settings(name))
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> tuple[HolderFolder, Request]:
+    return holder(tmp_path, "clinic", "ann bob\nbob ann\n")
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_from_nothing_to_a_holder_with_its_pass(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    folder, request = clinic
+    taken = take_pass(folder, admit_holder(ward, request, days=20))
+    assert (taken.name, taken.server) == ("clinic", SERVER.address)
+    credentials = folder.credentials()
+    certificate = x509.load_pem_x509_certificate(credentials.certificate)
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(credentials.authority))
+    assert Roster.load(ward.roster).names == ("ann", "bob")
+    assert read_pass(folder.path / "pass.json") == taken
+    assert folder.settings() == settings("clinic")
+    assert ward.settings() == SERVER
+
+
+def test_secrets_are_for_their_owner_only(ward: FederationFolder, clinic: tuple[HolderFolder, Request]) -> None:
+    folder, request = clinic
+    passport = admit_holder(ward, request, days=20)
+    for path in (ward.path / "authority.key", ward.path / "server.key"):
+        assert mode(path) == 0o600
+    for path in (folder.path / "holder.key", folder.path / "node.key"):
+        assert mode(path) == 0o600
+    assert mode(ward.path) == mode(folder.path) == 0o700
+    for public in (folder.request, passport):
+        assert "PRIVATE" not in public.read_text(encoding="utf-8")
+
+
+def test_a_federation_is_not_made_twice(ward: FederationFolder) -> None:
+    key = (ward.path / "authority.key").read_bytes()
+    with pytest.raises(InputError, match="is a federation already"):
+        found(ward.path, SERVER, days=30)
+    assert (ward.path / "authority.key").read_bytes() == key
+
+
+@pytest.mark.parametrize(
+    "wrong", [FederationSettings("Ward 7", "a:1", "a:1"), FederationSettings("ward", "0.0.0.0:1", "a:1")]
+)
+def test_a_federation_that_nobody_could_reach_is_not_begun(wrong: FederationSettings, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        found(tmp_path / "new", wrong, days=30)
+    assert not (tmp_path / "new").exists()
+
+
+def test_enrolling_again_keeps_the_keys(clinic: tuple[HolderFolder, Request], tmp_path: Path) -> None:
+    folder, before = clinic
+    (folder.path / "lists.adj").write_text("ann bob\nbob ann\ncyd ann\n", encoding="utf-8")
+    after = enrol(folder.path, settings("clinic", port=7444))
+    assert after.devices == ("ann", "bob", "cyd")
+    assert after.address == "clinic.example.org:7444"
+    assert after.node_key == before.node_key
+    assert read_request(folder.request.read_bytes()) == after
+
+
+def test_enrolling_goes_on_where_it_was_interrupted(clinic: tuple[HolderFolder, Request]) -> None:
+    folder, before = clinic
+    (folder.path / "node.key").unlink()
+    after = enrol(folder.path, settings("clinic"))
+    assert after.node_key != before.node_key
+    assert mode(folder.path / "node.key") == 0o600
+
+
+@pytest.mark.parametrize("field", ["name", "address", "devices", "csr", "node_key", "signatures", "kind"])
+def test_a_request_that_was_altered_on_its_way_admits_nobody(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path, field: str
+) -> None:
+    theirs = json.loads(holder(tmp_path, "other", "eve ann\n")[0].request.read_bytes())
+    content = json.loads(clinic[0].request.read_bytes())
+    altered = {**content, field: theirs[field] if field != "kind" else "fedwalk holder request 2"}
+    with pytest.raises(InputError):
+        admit_holder(ward, read_request(json.dumps(altered).encode()), days=20)
+    assert Roster.load(ward.roster) == Roster()
+
+
+def test_admitting_again_renews_the_certificate_and_nothing_else(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    folder, request = clinic
+    first = take_pass(folder, admit_holder(ward, request, days=20))
+    roster = Roster.load(ward.roster)
+    second = take_pass(folder, admit_holder(ward, request, days=40))
+    assert Roster.load(ward.roster) == roster
+    ends = [certificate_end(one.certificate.encode()) for one in (first, second)]
+    assert (ends[1] - ends[0]).days in (19, 20)
+    assert folder.credentials().certificate == second.certificate.encode()
+    assert first.authority == second.authority
+
+
+def test_a_certificate_does_not_outlive_the_authority(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    with pytest.raises(SettingsError, match="can't be valid for 0 days"):
+        admit_holder(ward, clinic[1], days=0)
+    taken = read_pass(admit_holder(ward, clinic[1], days=36500))
+    assert certificate_end(taken.certificate.encode()) == certificate_end(taken.authority.encode())
+
+
+def test_who_claims_anothers_name_device_key_or_address_is_not_admitted(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    admit_holder(ward, clinic[1], days=20)
+    roster, passes = Roster.load(ward.roster), ward.passport("clinic").read_bytes()
+    _, name = holder(tmp_path / "rival", "clinic", "ann bob\nbob ann\n")
+    with pytest.raises(InputError, match="The name 'clinic' is taken"):
+        admit_holder(ward, name, days=20)
+    _, device = holder(tmp_path, "rival", "bob ann\neve bob\n")
+    with pytest.raises(InputError, match="Device 'bob' is already held by 'clinic'"):
+        admit_holder(ward, device, days=20)
+    folder, _ = holder(tmp_path, "double", "eve bob\n")
+    for key in ("holder.key", "node.key"):
+        (folder.path / key).write_bytes((clinic[0].path / key).read_bytes())
+    with pytest.raises(InputError, match="The SuperNode key is that of holder 'clinic'"):
+        admit_holder(ward, enrol(folder.path, settings("double")), days=20)
+    assert Roster.load(ward.roster) == roster
+    assert ward.passport("clinic").read_bytes() == passes
+    assert not ward.passport("rival").exists()
+
+
+def test_a_pass_of_somebody_else_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    _, other = holder(tmp_path, "other", "eve ann\n")
+    with pytest.raises(InputError, match="is the pass of 'other', and this holder is 'clinic'"):
+        take_pass(clinic[0], admit_holder(ward, other, days=20))
+    assert not (clinic[0].path / "holder.pem").exists()
+
+
+def test_a_pass_for_another_key_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    _, namesake = holder(tmp_path / "elsewhere", "clinic", "ann bob\n")
+    with pytest.raises(InputError, match="is for another key than this holder's"):
+        take_pass(clinic[0], admit_holder(ward, namesake, days=20))
+    with pytest.raises(InputError, match=r"is not there\. It comes with the operator's pass"):
+        clinic[0].credentials()
+
+
+def altered(path: Path, **fields: Any) -> Path:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **fields}), encoding="utf-8")
+    return path
+
+
+def test_a_pass_that_was_put_together_from_two_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    stranger = found(tmp_path / "stranger", SERVER, days=30)
+    authority = (stranger.path / "authority.pem").read_text(encoding="utf-8")
+    mixed = altered(admit_holder(ward, clinic[1], days=20), authority=authority)
+    with pytest.raises(InputError, match="its certificate isn't by its own authority"):
+        take_pass(clinic[0], mixed)
+
+
+def test_a_pass_whose_certificate_has_another_name_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    # The same key under another name: admitted as such, then renamed on its way.
+    folder = HolderFolder(tmp_path / "second")
+    folder.path.mkdir()
+    for name in ("holder.key", "lists.adj"):
+        (folder.path / name).write_bytes((clinic[0].path / name).read_bytes())
+    renamed = altered(admit_holder(ward, enrol(folder.path, settings("second")), days=20), name="clinic")
+    with pytest.raises(InputError, match="its certificate is for another name"):
+        take_pass(clinic[0], renamed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "3", "{}", '{"kind": 1}', '{"kind": "fedwalk pass 1"}', "\x00", "null",
+        json.dumps({"kind": "fedwalk pass 1", "name": 1, "server": 2, "authority": 3, "certificate": 4}),
+        json.dumps({"kind": "fedwalk pass 2", "name": "a", "server": "b:1", "authority": "", "certificate": ""}),
+        json.dumps({"kind": "fedwalk pass 1", "name": "a", "server": "b:1", "authority": "", "certificate": ""}),
+        json.dumps({"kind": "fedwalk pass 1", "name": "a", "server": "b", "authority": "", "certificate": ""}),
+    ],
+)  # fmt: skip
+def test_what_is_no_pass_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "pass.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        read_pass(tmp_path / "pass.json")
+
+
+def test_a_pass_without_an_authority_is_refused(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    empty = altered(admit_holder(ward, clinic[1], days=20), authority="")
+    with pytest.raises(InputError, match="the certificates in it can't be read"):
+        take_pass(clinic[0], empty)
+    with pytest.raises(InputError, match="isn't a pass"):
+        read_pass(tmp_path / "nowhere.json")
+
+
+def test_a_holder_that_is_removed_keeps_its_ids_and_may_come_back(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    admit_holder(ward, clinic[1], days=20)
+    admit_holder(ward, holder(tmp_path, "other", "eve ann\n")[1], days=20)
+    for _ in range(2):
+        remove_holder(ward, "clinic")
+    roster = Roster.load(ward.roster)
+    assert [one.removed for one in roster.holders] == [True, False]
+    assert roster.names == ("ann", "bob", "eve")
+    with pytest.raises(InputError, match="No holder is called 'nobody'"):
+        remove_holder(ward, "nobody")
+    admit_holder(ward, clinic[1], days=20)
+    again = Roster.load(ward.roster)
+    assert again.holder("clinic").devices == (0, 1)
+    assert not again.holder("clinic").removed
+    assert again.digest() == roster.digest()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no toml", "name = 3", 'name = "a"\naddress = "b:1"', 'name = "a"\naddress = "b:1"\nlisten = 5',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = "much"',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = true',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nother = 1', "\x00",
+    ],
+)  # fmt: skip
+def test_a_federations_file_that_was_edited_into_nonsense_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "federation.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"federation\.toml: can't be understood"):
+        FederationFolder(tmp_path).settings()
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        "terms = 5", "[terms]\nprotocols = 5", '[terms]\nprotocols = "ldp"', "[terms]\nbudget = -1",
+        '[terms]\nbudget = "all"', "[terms]\nmost_walks = 0.5", "[terms]\nmore = 1", "",
+        "simulation_seed = 1.5\n[terms]", "simulation_seed = true\n[terms]",
+    ],
+)  # fmt: skip
+def test_terms_that_cannot_be_understood_are_no_terms(terms: str, tmp_path: Path) -> None:
+    folder = HolderFolder(tmp_path)
+    write_settings(folder.settings_file, settings("clinic"))
+    plain = folder.settings_file.read_text(encoding="utf-8").partition("\n[terms]")[0]
+    folder.settings_file.write_text(f"{plain}\n{terms}\n", encoding="utf-8")
+    with pytest.raises(FedWalkError):
+        folder.settings()
+
+
+def test_what_is_left_out_of_the_terms_is_the_careful_choice(tmp_path: Path) -> None:
+    folder = HolderFolder(tmp_path)
+    write_settings(folder.settings_file, settings("clinic", simulation_seed=3))
+    assert folder.settings().simulation_seed == 3
+    plain = folder.settings_file.read_text(encoding="utf-8").partition("\n[terms]")[0]
+    folder.settings_file.write_text(f"{plain}\n[terms]\nbudget = 3\n", encoding="utf-8")
+    assert folder.settings().terms == Terms(("ldp",), 3)

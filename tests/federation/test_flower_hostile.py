@@ -1,0 +1,130 @@
+"""Holders whose answers are not what the protocol allows, over Flower: refused by name, counted, the rest unharmed."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedwalk import social_network
+from fedwalk.embedding import Embedding
+from fedwalk.federation.folders import write_settings
+from fedwalk.federation.processes import tagged
+from fedwalk.graph import Graph
+from fedwalk.settings import Settings
+from flowering import Running, inject, running
+
+CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
+LARGEST = 32 << 20
+MOST_MEMORY = 1000 << 20
+"""Of any of the server's processes; a gigabyte that was taken in would be beyond it."""
+
+TWIST = """
+import builtins, json, os, sys
+real = builtins.__import__
+
+def twisted(kind, fields):
+    import numpy as np
+    fields = {name: value.copy() if hasattr(value, "copy") else value for name, value in fields.items()}
+    if kind == "nan":
+        fields["vectors"][0, 0] = np.nan
+    elif kind == "claim":
+        fields["devices"][0] = 0
+    elif kind == "gigabyte":
+        fields = {"junk": np.frombuffer(os.urandom(1 << 30), np.uint8)}
+    elif kind == "bomb":
+        fields = {"junk": np.zeros(1 << 30, np.uint8)}
+    elif kind == "short":
+        fields["entries"] = np.ascontiguousarray(fields["entries"][:, :-1])
+    elif kind == "out of range":
+        fields["entries"][-1, -1] = 1_000_000
+    return fields
+
+def hooked(name, *rest, **options):
+    module = real(name, *rest, **options)
+    app = sys.modules.get("fedwalk.federation.client_app")
+    if app is not None and hasattr(app, "app") and not hasattr(app, "twisted"):
+        app.twisted = True
+        honest = app.answer
+
+        def answer(folder, phase, records):
+            orders = json.load(open(os.environ["FEDWALK_TEST_ORDERS"]))
+            fields = honest(folder, phase, records)
+            kind = orders.get(folder.settings().name, {}).get(phase)
+            return twisted(kind, fields) if kind else fields
+
+        app.answer = answer
+    return module
+
+builtins.__import__ = hooked
+"""
+"""Runs first in the holders' processes: answers as it is ordered to, in place of what the holder would answer."""
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return social_network(vertices=80, mean_degree=12, communities=3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("orders") / "orders.json"
+
+
+@pytest.fixture(scope="module")
+def up(graph: Graph, orders: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    path = tmp_path_factory.mktemp("hostile")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", inject(path / "twist", TWIST))
+        patch.setenv("FEDWALK_TEST_ORDERS", str(orders))
+        with running(path / "federation", graph, prepare=_small_answers) as federation:
+            yield federation
+
+
+def _small_answers(up: Running) -> None:
+    server = up.federation.server
+    write_settings(server.settings_file, replace(server.settings(), largest_answer=LARGEST))
+
+
+def test_malformed_answers_cost_their_senders_the_run_and_nobody_else(
+    up: Running, orders: Path, tmp_path: Path
+) -> None:
+    orders.write_text(json.dumps({"holder-1": {"vectors": "nan"}, "holder-2": {"matrices": "claim"},
+                                  "holder-3": {"walks": "short"}}))  # fmt: skip
+    record = up.run(Settings(**CHOSEN), tmp_path / "run")
+    account = record["federation"]
+    assert account["refused"] == account["lost"]
+    assert account["lost"] == {
+        "holder-1": "vectors: holder-1: a degree vector must be 4 finite numbers.",
+        "holder-2": "matrices: holder-2: speaks for 1 devices of others, device 0 first.",
+        "holder-3": f"walks: holder-3: {_count(account)} walks must have 20 entries each.",
+    }
+    assert len(Embedding.load(tmp_path / "run" / "embedding.npz").nodes) == account["embedded"] == 20
+    assert account["walks"]["finished"] == len(np.load(tmp_path / "run" / "walks.npy")) > 0
+
+
+def _count(account: dict[str, Any]) -> str:
+    return str(account["lost"]["holder-3"].split()[2])
+
+
+def test_a_gigabyte_is_refused_and_memory_stays_bounded(up: Running, orders: Path, tmp_path: Path) -> None:
+    orders.write_text(json.dumps({"holder-1": {"lists": "gigabyte"}, "holder-2": {"roll": "claim"},
+                                  "holder-3": {"lists": "bomb"}}))  # fmt: skip
+    record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run")
+    account = record["federation"]
+    assert account["lost"].keys() == {"holder-1", "holder-2", "holder-3"}
+    assert account["refused"]["holder-2"] == "roll: holder-2: speaks for 1 devices of others, device 0 first."
+    assert account["refused"]["holder-3"] == "lists: an array of 1025 MB; the most is 32 MB (federation.toml)."
+    assert account["embedded"] == 20
+    assert account["refused_at_the_door"]["larger than this federation allows"] > 0
+    peaks = [_peak_memory(process.pid) for process in tagged(up.started["server"].tag)]
+    assert peaks
+    assert max([*peaks, record["peak_rss_bytes"]]) < MOST_MEMORY
+
+
+def _peak_memory(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) << 10

@@ -1,0 +1,119 @@
+"""The guards: a holder runs fedwalk's own app and nothing else, and the server's door has its keeper."""
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flwr.app import Message, RecordDict
+from flwr.cli.build import build_fab_from_disk
+from flwr.supercore.fab import Fab
+from flwr.supercore.inflatable.inflatable_object import get_object_tree
+from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.run import Run
+from flwr.superlink import cli as superlink_cli
+from flwr.superlink import extensions
+from flwr.superlink import main as superlink
+from flwr.supernode import start_client_internal
+from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
+
+import holders
+from fedwalk.errors import ProtocolError
+from fedwalk.federation import guarded_superlink
+from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.doorkeeper import Doorkeeper
+from fedwalk.federation.guarded_supernode import check_app, run_only
+
+STEPS = ("get_fused_config_from_fab", "_pull_and_store_message")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_app(tmp_path_factory.mktemp("guards") / "app")
+
+
+@pytest.fixture
+def guarded(app: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Flower's module with the guard in it, while the test runs."""
+    for step in STEPS:
+        monkeypatch.setattr(start_client_internal, step, getattr(start_client_internal, step))
+    run_only(app_digest(app))
+    return start_client_internal
+
+
+class UnreadError(Exception):
+    """The content of the message is of no interest here."""
+
+
+def receive(module: Any, content: bytes) -> tuple[InMemoryNodeState, object]:
+    """Have a SuperNode take a message whose run has this app; what it then stores, and says."""
+    store = ObjectStoreFactory(":flwr-in-memory:").store()
+    state = InMemoryNodeState(store)
+    state.set_node_id(holders.NODE)
+    message = Message(RecordDict(), dst_node_id=holders.NODE, message_type="query.roll")
+    message.metadata.__dict__["_message_id"] = message.object_id
+    digest = hashlib.sha256(content).hexdigest()
+
+    def unread(*_: object) -> bytes:
+        raise UnreadError
+
+    result = module._pull_and_store_message(
+        state=state, object_store=store, node_config={}, receive=lambda: (message, get_object_tree(message)),
+        get_run=Run.create_empty, get_fab=lambda *_: Fab(digest, content, {}), pull_object=unread,
+        confirm_message_received=unread, trusted_entities=None,
+    )  # fmt: skip
+    return state, result
+
+
+def test_an_app_of_other_bytes_is_refused(app: Path) -> None:
+    content = build_fab_from_disk(app)
+    check_app(content, app_digest(app))
+    for other in (b"", content[:-1], content + b"\0", bytes([content[0] ^ 1]) + content[1:]):
+        with pytest.raises(ProtocolError, match=r"ships an app .* that isn't this fedwalk's own"):
+            check_app(other, app_digest(app))
+
+
+def test_a_supernode_takes_our_own_app(guarded: Any, app: Path) -> None:
+    content = build_fab_from_disk(app)
+    state, _ = receive(guarded, content)
+    assert [fab.content for fab in state.fab_store.values()] == [content]
+
+
+def test_a_supernode_does_not_even_store_another_app(
+    guarded: Any, app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write_app(tmp_path / "app")
+    spy = other / "fedwalk_app" / "client.py"
+    spy.write_text(spy.read_text(encoding="utf-8") + "print(open('lists.adj').read())\n", encoding="utf-8")
+    state, result = receive(guarded, build_fab_from_disk(other))
+    assert result is None
+    assert (state.fab_store, state.run_store, state.msg_store) == ({}, {}, {})
+    assert "refused: the server ships an app" in capsys.readouterr().err
+
+
+def test_the_same_supernode_unguarded_would_have_taken_it(tmp_path: Path) -> None:
+    other = write_app(tmp_path / "app")
+    (other / "fedwalk_app" / "spy.py").write_text("print('hello')\n", encoding="utf-8")
+    state, _ = receive(start_client_internal, build_fab_from_disk(other))
+    assert len(state.fab_store) == 1
+
+
+def test_where_flower_has_no_such_step_any_more_nothing_is_guarded_by_halves(
+    guarded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(start_client_internal, STEPS[0])
+    with pytest.raises(AttributeError, match=STEPS[0]):
+        run_only("digest")
+
+
+def test_the_doorkeeper_stands_in_front_of_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(extensions, "get_middleware", extensions.get_middleware)
+    monkeypatch.setattr(superlink_cli, "flower_superlink", lambda: started.append(list(sys.argv)))
+    monkeypatch.setattr(sys, "argv", ["superlink", "12345", "notes.json", "--port", "9092"])
+    guarded_superlink.main()
+    assert started == [["superlink", "--port", "9092"]]
+    first: Any = superlink._get_middleware()[0]
+    assert first.cls is Doorkeeper
+    assert first.kwargs == {"largest_answer": 12345, "notes": Path("notes.json")}

@@ -1,0 +1,140 @@
+"""Flower as the post: answers are told apart by the node that they come from, and nobody is waited for in vain."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from flwr.app import Error, Message, RecordDict
+from flwr.serverapp import Grid
+
+from fedwalk.federation import post as post_module
+from fedwalk.federation.coordinator import Failure
+from fedwalk.federation.parcels import RollAnswer, RollQuestion, WalksQuestion
+from fedwalk.federation.post import FlowerPost, read_reply
+from fedwalk.federation.records import REFUSAL, fields_to_records, to_records
+from holders import carried
+from parcel_samples import SAMPLES
+
+NODES = {"ada": 11, "ben": 12, "cyd": 13}
+QUESTION = SAMPLES[RollQuestion]
+
+
+@dataclass
+class Nodes:
+    """A grid in memory: `answers` has what each node sends back, `late` after how many looks it does."""
+
+    online: set[int] = field(default_factory=lambda: set(NODES.values()))
+    answers: dict[int, Any] = field(default_factory=dict)
+    late: dict[int, int] = field(default_factory=dict)
+    ids: list[Any] | None = None
+    pushed: dict[str, Message] = field(default_factory=dict)
+    looks: int = 0
+
+    def get_node_ids(self) -> Iterable[int]:
+        return self.online
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[Any]:
+        if self.ids is not None:
+            return self.ids
+        made = {f"message {len(self.pushed)}": message for message in messages}
+        self.pushed |= made
+        return list(made)
+
+    def pull_messages(self, ids: Iterable[str]) -> Iterable[Message]:
+        self.looks += 1
+        for message in (self.pushed[name] for name in ids):
+            node = message.metadata.dst_node_id
+            if node in self.answers and self.looks > self.late.get(node, 0):
+                yield Message(self.answers[node], reply_to=message)
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(post_module, "POLL", 0.001)
+
+
+def ask(nodes: Nodes, question: Any = QUESTION, patience: float = 0.05) -> dict[str, Any]:
+    post = FlowerPost(cast(Grid, nodes), NODES, patience)
+    return dict(post.ask(dict.fromkeys(NODES, question)))
+
+
+def roll(holder: str, *devices: int) -> RecordDict:
+    return carried(to_records(RollAnswer(holder, np.array(devices, np.int32))))
+
+
+def test_everybody_is_asked_and_answers_for_themselves() -> None:
+    nodes = Nodes(answers={node: roll(name, node) for name, node in NODES.items()}, late={12: 5})
+    found = ask(nodes, patience=20)
+    assert {name: fields["devices"].tolist() for name, fields in found.items()} == {
+        "ada": [11],
+        "ben": [12],
+        "cyd": [13],
+    }
+    assert list(found)[-1] == "ben"
+    assert {message.metadata.message_type for message in nodes.pushed.values()} == {"query.roll"}
+
+
+def test_who_is_offline_or_unknown_is_not_waited_for() -> None:
+    nodes = Nodes(online={11}, answers={11: roll("ada", 1)})
+    post = FlowerPost(cast(Grid, nodes), {"ada": 11, "ben": 12}, patience=20)
+    found = dict(post.ask(dict.fromkeys(["cyd", "ben", "ada"], QUESTION)))
+    assert found["cyd"] == found["ben"] == Failure("not online")
+    assert len(nodes.pushed) == 1
+
+
+def test_who_does_not_answer_in_time_has_failed() -> None:
+    found = ask(Nodes(answers={11: roll("ada", 1)}))
+    assert found["ben"] == found["cyd"] == Failure("no answer in 0.05 s")
+
+
+def test_walks_take_as_long_as_they_take() -> None:
+    question = SAMPLES[WalksQuestion]
+    nodes = Nodes(
+        answers={node: roll(name, node) for name, node in NODES.items()}, late=dict.fromkeys(NODES.values(), 60)
+    )
+    assert not any(isinstance(one, Failure) for one in ask(nodes, question, patience=0.0).values())
+
+
+@pytest.mark.parametrize("ids", [[], [None]])
+def test_a_question_that_the_server_cannot_take_costs_its_holder_only(ids: list[Any]) -> None:
+    assert set(ask(Nodes(ids=ids)).values()) == {Failure("the server couldn't take the question")}
+
+
+def reply(content: Any, node: int = 11) -> Message:
+    asked = Message(RecordDict(), dst_node_id=node, message_type="query.roll")
+    return Message(content, reply_to=asked)
+
+
+def test_an_answer_from_another_node_is_refused() -> None:
+    assert read_reply(reply(roll("ada", 1), node=12), 11) == Failure("the answer came from another node", refused=True)
+
+
+def test_an_error_of_flowers_is_a_failure_and_no_refusal() -> None:
+    found = read_reply(reply(Error(3, "x" * 9999)), 11)
+    assert isinstance(found, Failure)
+    assert not found.refused
+    assert found.reason.startswith("Flower: xxx")
+    assert len(found.reason) < 400
+
+
+def test_a_holder_that_refuses_is_quoted() -> None:
+    found = read_reply(reply(fields_to_records({REFUSAL: "not with me"})), 11)
+    assert found == Failure("refused: not with me")
+
+
+def test_records_that_cannot_be_read_are_refused() -> None:
+    found = read_reply(reply(RecordDict()), 11)
+    assert isinstance(found, Failure)
+    assert found.refused
+    assert "expected one of arrays" in found.reason
+
+
+def test_the_beginning_waits_for_those_who_are_to_come_and_not_for_ever() -> None:
+    nodes = Nodes(online={11, 12})
+    post = FlowerPost(cast(Grid, nodes), NODES, patience=0.05)
+    post.await_online({"ada", "ben", "stranger"})
+    post.await_online({"cyd"})
+    nodes.online.add(13)
+    FlowerPost(cast(Grid, nodes), NODES, patience=10**6).await_online(set(NODES))

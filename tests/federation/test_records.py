@@ -1,0 +1,196 @@
+"""Records: an array is made only of bytes that are there, and of nothing that could run."""
+
+import pickle
+import struct
+import tracemalloc
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.lib import format as npy
+
+from fedwalk.errors import ProtocolError
+from fedwalk.federation.parcels import ListsAnswer, RollAnswer, VectorsAnswer, pack
+from fedwalk.federation.records import VERSION, fields_from_records, from_records, to_records
+from holders import carried
+from parcel_samples import SAMPLES
+
+
+def header(text: str) -> bytes:
+    """The beginning of an .npy file that says this."""
+    padded = text.encode() + b" " * (-(len(text) + 11) % 64) + b"\n"
+    return npy.magic(1, 0) + struct.pack("<H", len(padded)) + padded
+
+
+def described(descr: object, shape: object, order: object = False) -> bytes:
+    return header(repr({"descr": descr, "fortran_order": order, "shape": shape}))
+
+
+def with_array(data: bytes) -> RecordDict:
+    """The records of a RollAnswer whose devices are these bytes."""
+    arrays = ArrayRecord({"devices": Array(dtype="int32", shape=(1,), stype="numpy.ndarray", data=data)})
+    return RecordDict({"arrays": arrays, "values": ConfigRecord({"holder": "ada", "version": VERSION})})
+
+
+def saved(array: np.ndarray[Any, Any]) -> bytes:
+    file = BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", list(SAMPLES))
+def test_a_parcel_travels_as_records(kind: type[Any]) -> None:
+    sent, again = pack(SAMPLES[kind]), pack(from_records(kind, carried(to_records(SAMPLES[kind]))))
+    for name, value in sent.items():
+        if isinstance(value, np.ndarray):
+            assert again[name].dtype == value.dtype
+            assert np.array_equal(again[name], value)
+            assert again[name].flags.writeable
+        else:
+            assert again[name] == value
+
+
+def test_empty_arrays_travel_too() -> None:
+    sent = ListsAnswer(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32))
+    assert from_records(ListsAnswer, carried(to_records(sent))).ids.shape == (0,)
+    rows = VectorsAnswer(np.empty(0, np.int32), np.empty((0, 5), np.float32))
+    assert from_records(VectorsAnswer, carried(to_records(rows))).vectors.shape == (0, 5)
+
+
+def test_a_slice_travels_as_what_it_shows() -> None:
+    sent = VectorsAnswer(np.arange(6, dtype=np.int32)[::2], np.ones((6, 4), np.float32)[::2, ::2])
+    assert from_records(VectorsAnswer, carried(to_records(sent))).devices.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        described("<i4", (250_000_000_000,)),
+        described("<i4", (2**62,)),
+        described("<i4", (2**40, 2**40)) + bytes(400),
+        described("<f8", (10**9,)) + bytes(8 * 100),
+        described("|V1000000000000", (1,)),
+        described("<U2000000000", (1,)),
+    ],
+    ids=["a terabyte", "beyond any memory", "beyond 64 bits", "a little of it", "one vast item", "a vast text"],
+)
+def test_what_is_promised_but_not_there_is_refused_without_making_room(data: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match=r"^devices: isn't an array"):
+            fields_from_records(with_array(data))
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x93NUMPY",
+        b"not an array at all",
+        npy.magic(2, 0) + bytes(100),
+        npy.magic(9, 9) + bytes(100),
+        saved(np.arange(6, dtype=np.int32))[:-1],
+        saved(np.arange(6, dtype=np.int32)) + b"x",
+        saved(np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))),
+        saved(np.array([{"a": 1}, None], object)),
+        described("|O", (0,)),
+        described([("a", "|O"), ("b", "<i4")], (0,)),
+        described("<i4", (-1, -1)) + bytes(4),
+        described("<i4", (-1,)),
+        described("<i4", (0, 2**62)),
+        described("<i4", (1,) * 70) + bytes(4),
+        described("<i4", 3) + bytes(12),
+        described("<i4", (1.0,)) + bytes(4),
+        described("<i4", ("1",)) + bytes(4),
+        described("|S0", (1,)),
+        described("|V0", (5,)),
+        described("no such type", (1,)),
+        described({"a": 1}, (1,)),
+        described(None, (1,)),
+        described("<i4", (1,), "maybe") + bytes(4),
+        header("{'descr': '<i4'}"),
+        header("[1, 2]"),
+        header("__import__('os').abort()"),
+        header("{" * 5000),
+        header("(" * 200 + ")" * 200),
+        header("-" * 9000 + "1"),
+        header("'" + "x" * 9000),
+        header("\x00"),
+        header(" " * 20_000),
+        pickle.dumps([1, 2, 3]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Reading `.npy`:UserWarning")
+def test_what_is_no_plain_array_is_refused(data: bytes) -> None:
+    with pytest.raises(ProtocolError, match=r"^devices: isn't an array"):
+        fields_from_records(carried(with_array(data)))
+
+
+def test_nothing_in_a_pickle_is_ever_run(tmp_path: Any) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (tmp_path.joinpath("sprung").touch, ())
+
+    with pytest.raises(ProtocolError, match="isn't an array"):
+        fields_from_records(with_array(saved(np.array([Trap()], object))))
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.filterwarnings("ignore:Reading `.npy`:UserWarning")
+@given(st.data())
+def test_no_bytes_make_more_of_themselves_than_there_are(data: st.DataObject) -> None:
+    good = bytearray(saved(np.arange(50, dtype=np.int32)))
+    for _ in range(data.draw(st.integers(1, 6))):
+        place = data.draw(st.integers(0, len(good) - 1))
+        good[place : place + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=6))
+    try:
+        array = fields_from_records(with_array(bytes(good)))["devices"]
+    except ProtocolError:
+        return
+    assert array.nbytes <= len(good)
+    assert not array.dtype.hasobject
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        RecordDict(),
+        RecordDict({"arrays": ArrayRecord({})}),
+        RecordDict({"arrays": ConfigRecord({}), "values": ConfigRecord({"version": VERSION})}),
+        RecordDict({"arrays": ArrayRecord({}), "values": MetricRecord({"version": 1})}),
+        RecordDict(
+            {"arrays": ArrayRecord({}), "values": ConfigRecord({"version": VERSION}), "more": ConfigRecord({"a": 1})}
+        ),
+    ],
+)
+def test_other_records_than_the_two_are_refused(records: RecordDict) -> None:
+    with pytest.raises(ProtocolError, match="records: expected one of arrays and one of values"):
+        fields_from_records(carried(records))
+
+
+@pytest.mark.parametrize("version", ["fedwalk 0", "", 1, 1.0, ["fedwalk 1"]])
+def test_records_of_another_version_say_so(version: Any) -> None:
+    records = to_records(SAMPLES[RollAnswer])
+    records["values"] = ConfigRecord({"holder": "ada", "version": version})
+    with pytest.raises(ProtocolError, match=r"of version .*Install one fedwalk everywhere"):
+        fields_from_records(carried(records))
+
+
+def test_bytes_have_no_place_among_the_values() -> None:
+    records = to_records(SAMPLES[RollAnswer])
+    records["values"] = ConfigRecord({"holder": b"ada", "version": VERSION})
+    with pytest.raises(ProtocolError, match="holder: a bytes has no place in a parcel"):
+        fields_from_records(carried(records))
+
+
+def test_a_field_in_both_records_is_still_checked_as_one() -> None:
+    records = to_records(SAMPLES[RollAnswer])
+    records["values"] = ConfigRecord({"holder": "ada", "devices": 3, "version": VERSION})
+    assert from_records(RollAnswer, carried(records)).devices.tolist() == [0, 1, 2]

@@ -1,0 +1,178 @@
+"""Status and services: what the folders of a federation say of it, with nothing running but a stand-in."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedwalk.errors import InputError
+from fedwalk.federation.enrolment import remove_holder
+from fedwalk.federation.folders import FederationFolder
+from fedwalk.federation.holder import Terms
+from fedwalk.federation.processes import Started, start, stop, tagged
+from fedwalk.federation.service import (
+    ServiceError,
+    _running,
+    await_listening,
+    down,
+    is_running,
+    last_words,
+    read_tag,
+    state_of,
+)
+from fedwalk.federation.status import federation_status, holder_status, is_federation, terms_text
+from fedwalk.settings import Settings
+from holders import Village, settle
+from simulation import GRAPHS
+
+CHOSEN: dict[str, Any] = {"walks": 2, "walk_length": 6, "dim": 4, "threads": 1}
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture
+def village(tmp_path: Path) -> Village:
+    return settle(tmp_path, GRAPHS["karate"], 2, seed=None)
+
+
+@pytest.fixture
+def server(village: Village, tmp_path: Path) -> FederationFolder:
+    return FederationFolder(tmp_path / "server")
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Started]:
+    """Something that runs until it is stopped."""
+    started = start(SLEEP, {}, tmp_path / "log")
+    try:
+        yield started
+    finally:
+        stop(started)
+
+
+def test_a_federation_that_rests_shows_its_members(server: FederationFolder) -> None:
+    remove_holder(server, "holder-1")
+    status = federation_status(server.path)
+    assert status["running"] is False
+    assert status["vertices"] == 34
+    assert [one["state"] for one in status["holders"]] == ["unknown: the server isn't running", "removed"]
+    assert [one["devices"] for one in status["holders"]] == [17, 17]
+    assert status["address"] == server.settings().address
+    assert status["certificate_end"] > "2026"
+    json.dumps(status)
+
+
+def test_a_holder_shows_what_it_has_released(village: Village, tmp_path: Path) -> None:
+    folder = village.folders["holder-0"]
+    fresh = holder_status(folder.path)
+    assert fresh["released"] == "nothing yet"
+    assert fresh["numbering"] is None
+    assert fresh["walking"] is None
+    assert fresh["running"] is False
+    village.run(village.holders(), Settings(protocol="ldp", epsilon=3.0, **CHOSEN), tmp_path / "ldp")
+    assert holder_status(folder.path)["released"] == "epsilon 3 per edge, over all runs"
+    village.run(village.holders(), Settings(protocol="ldp", epsilon=2.0, **CHOSEN), tmp_path / "again")
+    assert holder_status(folder.path)["released"] == "epsilon 5 per edge, over all runs"
+    village.run(village.holders(), Settings(**CHOSEN), tmp_path / "paper")
+    assert holder_status(folder.path)["released"] == "without a bound: protocol paper"
+    json.dumps(holder_status(folder.path))
+
+
+def test_a_roll_call_alone_has_released_nothing_in_ldp(village: Village, tmp_path: Path) -> None:
+    gone = {("lists", 0, name): 0 for name in village.folders}
+    with pytest.raises(Exception, match="0 devices are left"):
+        village.run(village.holders(gone=gone), Settings(protocol="ldp", **CHOSEN), tmp_path / "run")
+    assert holder_status(village.folders["holder-0"].path)["released"] == "nothing yet"
+
+
+def test_all_holders_show_the_same_numbering(village: Village, tmp_path: Path) -> None:
+    village.run(village.holders(), Settings(**CHOSEN), tmp_path / "run")
+    numberings = {holder_status(folder.path)["numbering"] for folder in village.folders.values()}
+    assert len(numberings) == 1
+    assert len(str(numberings.pop()).split()) == 4
+
+
+def test_a_holder_without_a_pass_has_no_certificate_yet(village: Village) -> None:
+    folder = village.folders["holder-1"]
+    (folder.path / "holder.pem").unlink()
+    assert holder_status(folder.path)["certificate_end"] is None
+
+
+def test_walking_shows_how_far_it_is(village: Village) -> None:
+    folder = village.folders["holder-0"]
+    folder.progress.write_text('{"begun": 10, "finished": 3}', encoding="utf-8")
+    assert holder_status(folder.path)["walking"] == {"begun": 10, "finished": 3}
+
+
+def test_terms_in_words() -> None:
+    assert terms_text(Terms()) == "ldp"
+    assert terms_text(Terms(())) == "nothing"
+    both = Terms(("ldp", "paper"), 2.5, 10)
+    assert terms_text(both) == "ldp and paper, at most epsilon 2.5 per edge over all runs, at most 10 walks per device"
+
+
+def test_a_folder_is_the_operators_a_holders_or_nobodys(
+    server: FederationFolder, village: Village, tmp_path: Path
+) -> None:
+    assert is_federation(server.path)
+    assert not is_federation(village.folders["holder-0"].path)
+    assert state_of(village.folders["holder-0"].path) == village.folders["holder-0"].state
+    with pytest.raises(InputError, match="is neither a federation nor a holder"):
+        is_federation(tmp_path)
+
+
+def test_a_folder_is_served_while_its_process_lives_and_down_ends_it(server: FederationFolder) -> None:
+    assert not is_running(server.state)
+    assert down(server.path) == 0
+    with _running(server.state, server.log, lambda: start(SLEEP, {}, server.log)) as started:
+        assert is_running(server.state)
+        assert read_tag(server.state) == started.tag
+        with pytest.raises(ServiceError, match="runs already"):
+            _running(server.state, server.log, lambda: pytest.fail("a second server")).__enter__()
+        assert down(server.path) == 1
+        assert not started.running
+        assert not is_running(server.state)
+    assert not server.state.exists()
+
+
+def test_a_block_that_fails_leaves_no_process_and_no_state(server: FederationFolder) -> None:
+    seen: list[Started] = []
+
+    def fail() -> None:
+        with _running(server.state, server.log, lambda: start(SLEEP, {}, server.log)) as started:
+            seen.append(started)
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail()
+    assert tagged(seen[0].tag) == []
+    assert not server.state.exists()
+
+
+def test_a_command_that_was_killed_leaves_its_processes_to_down(server: FederationFolder, process: Started) -> None:
+    server.state.write_text(json.dumps({"pid": 1, "tag": process.tag, "log": ""}), encoding="utf-8")
+    assert is_running(server.state)
+    assert down(server.path) == 1
+    assert not process.running
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"tag": null}', "\x00"])
+def test_a_state_that_cannot_be_read_serves_nobody_and_ends_nobody(
+    server: FederationFolder, process: Started, text: str
+) -> None:
+    server.state.write_text(text, encoding="utf-8")
+    assert not is_running(server.state)
+    assert down(server.path) == 0
+    assert process.running
+    assert not server.state.exists()
+
+
+def test_a_server_that_ends_by_itself_leaves_its_last_words(server: FederationFolder) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('no room\\nat the port')"]
+    started = start(command, {}, server.log)
+    started.process.wait()
+    with pytest.raises(ServiceError, match=r"ended with code 1: no room / at the port \(all of it: "):
+        await_listening(server, started)
+    assert last_words(server.path / "nothing").endswith("nothing)")

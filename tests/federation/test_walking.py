@@ -1,0 +1,342 @@
+"""The walk phase as the server sees it: lost walks are asked for again, and no answer harms the others' walks."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as bounded
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fedwalk.errors import ProtocolError
+from fedwalk.federation.account import Account
+from fedwalk.federation.coordinator import Coordinator, Failure
+from fedwalk.federation.mill import Mill
+from fedwalk.federation.parcels import Fields, WalksAnswer, WalksQuestion, pack
+from fedwalk.federation.roster import Holder, Roster
+from fedwalk.federation.walking import ATTEMPTS, REASONS, WalkPhase, check_refusals
+from fedwalk.kernels.batches import VERDICTS
+from fedwalk.kernels.threads import silent
+from fedwalk.protocol.randomness import SimulatedRandomness
+from fedwalk.protocol.transcript import Transcript
+from fedwalk.protocol.walk import Walks
+from fedwalk.settings import Settings
+from holders import hop, walks_answer
+from mills import HOLDERS, local_answer, own_lists, stages
+from simulation import GRAPHS
+
+GRAPH = GRAPHS["karate"]
+SETTINGS = Settings(walks=3, walk_length=13, threads=1)
+OWNER = (np.arange(34) % 4).astype(np.int32)
+COUNT, LENGTH = 34 * 3, 13
+ROSTER = Roster(
+    tuple(
+        Holder(name, f"{name}:1", f"key of {name}", tuple(np.flatnonzero(me == OWNER).tolist()))
+        for me, name in enumerate(HOLDERS)
+    ),
+    tuple(map(str, range(34))),
+)
+Change = Callable[[int, dict[str, Any]], dict[str, Any]]
+"""From the attempt and the honest answers to what arrives, in its order."""
+
+
+@dataclass
+class Walkers:
+    """A post whose holders walk in memory; `gone` has the rounds that somebody takes part in, by attempt and name."""
+
+    gone: dict[tuple[int, str], int] = field(default_factory=dict)
+    change: Change = lambda attempt, answers: answers
+    asked: list[dict[str, WalksQuestion]] = field(default_factory=list)
+
+    def ask(self, questions: dict[str, Any]) -> Iterator[tuple[str, Fields | Failure]]:
+        attempt = len(self.asked)
+        self.asked.append(questions)
+        leaving = {HOLDERS.index(name): n for (a, name), n in self.gone.items() if a == attempt}
+        mills = {
+            me: Mill(questions[name], own_lists(GRAPH, OWNER, me), me, SimulatedRandomness(SETTINGS.seed))
+            for me, name in enumerate(HOLDERS)
+            if name in questions and leaving.get(me) != 0
+        }
+        here = hop(mills, leaving)
+        missing = [name for name in questions if HOLDERS.index(name) not in here]
+        answers = {HOLDERS[me]: walks_answer(mill, missing) for me, mill in here.items()}
+        outcomes: dict[str, Any] = {name: Failure("gone") for name in missing} | self.change(attempt, answers)
+        yield from ((name, pack(one) if isinstance(one, WalksAnswer) else one) for name, one in outcomes.items())
+
+
+def walk(post: Walkers) -> tuple[WalkPhase, Walks]:
+    made, table = stages(GRAPH, SETTINGS)
+    account = Account("run", {holder.name: len(holder.devices) for holder in ROSTER.holders})
+    coordinator = Coordinator(post, ROSTER, account, Transcript())
+    phase = WalkPhase(
+        coordinator, SETTINGS, np.arange(34, dtype=np.int32), made.plan.bins, made.vectors, table, patience=5.0
+    )
+    return phase, phase.run(silent)
+
+
+def spoiled(name: str, change: Callable[[WalksAnswer], Any]) -> Walkers:
+    """Somebody answers this in the first attempt."""
+
+    def apply(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        return answers if attempt else {**answers, name: change(answers[name])}
+
+    return Walkers(change=apply)
+
+
+def rows(sequences: NDArray[np.int32]) -> set[bytes]:
+    return {row.tobytes() for row in sequences}
+
+
+def test_walks_that_all_come_back_are_those_of_local() -> None:
+    phase, walks = walk(Walkers())
+    expected = local_answer(GRAPH, SETTINGS)
+    assert np.array_equal(walks.sequences, expected.sequences)
+    assert walks.hops == expected.hops
+    count = phase.coordinator.account.walks
+    assert (count.asked, count.started, count.finished, count.reissued, count.lost) == (COUNT, COUNT, COUNT, 0, 0)
+
+
+BAD: list[tuple[Callable[[WalksAnswer], Any], str]] = [
+    (lambda a: replace(a, entries=a.entries[:, :-1]), "walks must have 13 entries each"),
+    (lambda a: replace(a, entries=np.column_stack([a.entries, a.entries])), "must have 13 entries each"),
+    (lambda a: replace(a, entries=a.entries[:-1]), "must have 13 entries each"),
+    (lambda a: replace(a, walks=a.walks[:-1]), "must have 13 entries each"),
+    (lambda a: replace(a, entries=np.empty((0, 0), np.int32)), "must have 13 entries each"),
+    (lambda a: replace(a, walks=np.repeat(a.walks[:1], a.walks.size)), "finished a walk twice"),
+    (lambda a: replace(a, walks=a.walks + COUNT), "or one outside 0 … 101"),
+    (lambda a: replace(a, walks=a.walks - COUNT), "or one outside 0 … 101"),
+    (lambda a: replace(a, walks=np.full_like(a.walks, -(2**63))), "finished a walk twice, or one outside"),
+    (lambda a: replace(a, entries=a.entries + np.int32(34)), "names a vertex outside 0 … 33"),
+    (lambda a: replace(a, entries=-1 - a.entries), "names a vertex outside 0 … 33"),
+    (lambda a: replace(a, hops=-1), "counts that can't be"),
+    (lambda a: replace(a, hops=COUNT * LENGTH + 1), "counts that can't be"),
+    (lambda a: replace(a, hops=2**64), "counts that can't be"),
+    (lambda a: replace(a, carried=a.hops * LENGTH + 1), "counts that can't be"),
+    (lambda a: replace(a, stranded=COUNT * LENGTH + 1), "counts that can't be"),
+    (lambda a: replace(a, undelivered=-5), "counts that can't be"),
+    (lambda a: replace(a, undelivered=10**18), "counts that can't be"),
+    (lambda a: replace(a, batches=10**18), "counts that can't be"),
+    (lambda a: replace(a, sent_bytes=2**63), "counts that can't be"),
+    (lambda a: replace(a, seconds=float("nan")), "took nan seconds"),
+    (lambda a: replace(a, seconds=float("inf")), "took inf seconds"),
+    (lambda a: replace(a, seconds=-1.0), "took -1 seconds"),
+    (lambda a: replace(a, refused="no json"), "its count of refusals can't be read"),
+    (lambda a: replace(a, refused="[" * 9000), "its count of refusals can't be read"),
+    (lambda a: replace(a, refused='{"replayed": 1e99}'), "isn't one of counts"),
+    (lambda a: {**pack(a), "hops": True}, "WalksAnswer.hops: must be of type int"),
+    (lambda a: {**pack(a), "seconds": 1}, "WalksAnswer.seconds: must be of type float"),
+    (lambda a: {**pack(a), "walks": a.walks.astype(np.int32)}, "WalksAnswer.walks: must be 1-dimensional, of int64"),
+    (lambda a: {**pack(a), "entries": a.entries.astype(float)}, "must be 2-dimensional, of int32"),
+    (lambda a: {**pack(a), "unreachable": [1, 2]}, "must be a list of texts"),
+    (lambda a: {"walks": a.walks}, "WalksAnswer: field"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), BAD)
+def test_a_bad_answer_is_refused_by_name_and_its_walks_are_asked_for_again(
+    change: Callable[[WalksAnswer], Any], reason: str
+) -> None:
+    post, failing = spoiled("ben", change), Walkers(gone={(0, "ben"): 10**6})
+    phase, walks = walk(post)
+    account = phase.coordinator.account
+    assert list(account.refused) == list(account.lost) == ["ben"]
+    assert reason in account.refused["ben"]
+    expected_phase, expected = walk(failing)
+    assert np.array_equal(walks.sequences, expected.sequences)
+    # The only difference to a holder that just doesn't answer is that here something was refused.
+    account.lost = account.refused = {}
+    expected_phase.coordinator.account.lost = {}
+    expected_phase.coordinator.account.unreachable.clear()
+    assert account == expected_phase.coordinator.account
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3, 8, 10**6])
+@pytest.mark.parametrize("name", ["ada", "dan"])
+def test_walks_lost_with_a_holder_are_reissued_to_the_living(name: str, rounds: int) -> None:
+    post = Walkers(gone={(0, name): rounds})
+    phase, walks = walk(post)
+    account, me = phase.coordinator.account, HOLDERS.index(name)
+    assert account.lost == {name: "walks: gone"}
+    assert account.refused == {}
+    again = post.asked[1]
+    assert name not in again
+    local = local_answer(GRAPH, SETTINGS).sequences
+    missing = np.concatenate([question.walks for question in again.values()])
+    # What was asked for again starts at the living, and hadn't come; what had come is as if nobody had been lost.
+    assert not (OWNER[missing % 34] == me).any()
+    kept = account.walks.asked - missing.size - int(np.count_nonzero(OWNER[np.arange(COUNT) % 34] == me))
+    assert len(rows(walks.sequences) & rows(local)) >= kept > 0 or rounds == 0
+    assert all(np.array_equal(question.alive, me != OWNER) for question in again.values())
+    assert account.walks.asked == COUNT == account.walks.finished + account.walks.lost
+    assert account.walks.finished == len(walks.sequences)
+    assert account.walks.reissued == missing.size
+    assert account.walks.started == COUNT + missing.size
+    # What is lost for good started at the lost devices, or came to one whose only neighbours they were.
+    assert 0 <= account.walks.lost - account.walks.stranded <= np.count_nonzero(OWNER[np.arange(COUNT) % 34] == me)
+
+
+def test_a_second_holder_may_be_lost_with_the_reissued_walks() -> None:
+    post = Walkers(gone={(0, "cleo"): 2, (1, "ada"): 2})
+    phase, walks = walk(post)
+    account = phase.coordinator.account
+    assert list(account.lost) == ["cleo", "ada"]
+    assert [sorted(questions) for questions in post.asked] == [HOLDERS, ["ada", "ben", "dan"], ["ben", "dan"]]
+    assert len({question.key for questions in post.asked for question in questions.values()}) == 3
+    assert account.walks.finished + account.walks.lost == COUNT
+    assert account.walks.started == sum(q.walks.size for questions in post.asked for q in questions.values())
+    assert account.walks.reissued == account.walks.started - COUNT
+    assert (walks.sequences >= 0).all()
+    assert (walks.sequences < 34).all()
+
+
+def test_with_nobody_left_there_are_no_walks_and_no_crash() -> None:
+    phase, walks = walk(Walkers(gone={(0, name): 2 for name in HOLDERS}))
+    assert walks.sequences.shape == (0, LENGTH)
+    assert phase.coordinator.account.walks.lost == COUNT
+    assert phase.coordinator.account.living() == []
+
+
+def test_walks_that_strand_with_everybody_there_are_lost_and_not_asked_for_for_ever() -> None:
+    def nothing(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: replace(one, walks=one.walks[:0], entries=one.entries[:0], stranded=one.walks.size)
+            for name, one in answers.items()
+        }
+
+    post = Walkers(change=nothing)
+    account = walk(post)[0].coordinator.account
+    assert len(post.asked) < ATTEMPTS
+    assert (account.walks.finished, account.walks.lost) == (0, COUNT)
+    assert account.walks.stranded == COUNT * len(post.asked)
+
+
+def test_however_many_are_lost_the_attempts_are_counted() -> None:
+    post = Walkers(gone={(0, "ada"): 2, (1, "ben"): 2, (2, "cleo"): 2, (3, "dan"): 2})
+    account = walk(post)[0].coordinator.account
+    assert len(post.asked) == ATTEMPTS
+    assert account.walks.finished + account.walks.lost == COUNT
+
+
+def claiming(answer: WalksAnswer, walks: NDArray[np.int64]) -> WalksAnswer:
+    """The same with these walks in place of its own, all entries 0."""
+    return replace(answer, walks=walks, entries=np.zeros((walks.size, LENGTH), np.int32))
+
+
+def test_a_holder_that_claims_the_walks_of_others_does_not_get_them_out() -> None:
+    def forge(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        forged = claiming(answers["dan"], np.arange(0, COUNT, 2))
+        return {"dan": forged, **{name: one for name, one in answers.items() if name != "dan"}}
+
+    phase, walks = walk(Walkers(change=forge))
+    account = phase.coordinator.account
+    assert account.lost == account.refused == {}
+    honest = local_answer(GRAPH, SETTINGS).sequences
+    assert len(rows(walks.sequences) & rows(honest)) >= 35
+    assert account.walks.repeated > 0
+    assert account.walks.finished + account.walks.lost == COUNT
+
+
+def test_a_walk_that_ends_at_two_holders_counts_once_and_costs_neither() -> None:
+    def fork(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        ada, ben = answers["ada"], answers["ben"]
+        more = replace(ben, walks=np.append(ben.walks, ada.walks[0]), entries=np.vstack([ben.entries, ada.entries[1]]))
+        return {**answers, "ben": more}
+
+    phase, walks = walk(Walkers(change=fork))
+    assert phase.coordinator.account.walks.repeated == 1
+    assert phase.coordinator.account.lost == {}
+    assert np.array_equal(walks.sequences, local_answer(GRAPH, SETTINGS).sequences)
+
+
+def test_a_walk_that_is_finished_again_later_changes_nothing() -> None:
+    def late(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        if attempt == 0:
+            return answers
+        taken = np.setdiff1d(np.arange(COUNT), np.concatenate([one.walks for one in answers.values()]))
+        return {**answers, "ada": claiming(answers["ada"], taken)}
+
+    post, honest = Walkers(gone={(0, "dan"): 6}, change=late), Walkers(gone={(0, "dan"): 6})
+    account = walk(post)[0].coordinator.account
+    assert account.lost == {"dan": "walks: gone"}
+    assert account.walks.repeated > 0
+    assert account.walks.finished <= walk(honest)[0].coordinator.account.walks.finished
+
+
+def unreachable(**who: list[str]) -> Change:
+    """What each says of whom it couldn't reach, in the first attempt."""
+
+    def say(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        changed = {name: replace(one, unreachable=who.get(name, [])) for name, one in answers.items()}
+        first = dict.fromkeys(who)
+        return answers if attempt else {name: changed[name] for name in {**first, **changed}}
+
+    return say
+
+
+def test_what_holders_say_of_others_is_counted_and_loses_nobody() -> None:
+    """It may be old: a holder that answers again as before speaks of an earlier attempt."""
+    said = unreachable(ada=["dan"], ben=["dan", "stranger"], cleo=["dan"])
+    account = walk(Walkers(change=said))[0].coordinator.account
+    assert account.lost == {}
+    assert account.unreachable == {"dan": 3}
+
+
+def test_one_holder_that_says_it_reached_nobody_is_not_believed() -> None:
+    phase, walks = walk(Walkers(change=unreachable(dan=["ada", "ben", "cleo"])))
+    assert phase.coordinator.account.lost == {}
+    assert np.array_equal(walks.sequences, local_answer(GRAPH, SETTINGS).sequences)
+
+
+def test_the_holders_own_refusals_add_up() -> None:
+    def refuse(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        counts = {"ada": {"replayed": 2}, "ben": {"replayed": 1, "too large": 4}}
+        return {name: replace(one, refused=json.dumps(counts.get(name, {}))) for name, one in answers.items()}
+
+    account = walk(Walkers(change=refuse))[0].coordinator.account
+    assert account.refused_by_holders == {"replayed": 3, "too large": 4}
+    assert account.lost == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "null", "[]", "3", "{", '{"replayed": -1}', '{"replayed": 0.5}', '{"replayed": true}', '{"replayed": null}',
+        '{"replayed": "many"}', '{"replayed": NaN}', f'{{"replayed": {"9" * 4000}}}', f'{{"replayed": {"9" * 5000}}}',
+        '{"a reason of my own": 1}', '{"\\ud800": 1}', '{"\\u001b[2J": 1}', "[" * 9999, '{"a":' * 1600,
+        '{"replayed": 1}' + " " * 10_000,
+    ],
+)  # fmt: skip
+def test_refusals_that_are_no_counts_by_reason_are_refused(text: str) -> None:
+    with pytest.raises(ProtocolError, match="ada: its count of refusals"):
+        check_refusals("ada", text)
+
+
+def test_all_the_reasons_of_honest_holders_are_known() -> None:
+    assert set(VERDICTS[1:]) < REASONS
+    check_refusals("ada", json.dumps(dict.fromkeys(REASONS, 7)))
+
+
+@bounded(max_examples=30)
+@given(
+    st.dictionaries(
+        st.sampled_from(["walks", "entries", "hops", "carried", "seconds", "refused", "unreachable", "more"]),
+        st.one_of(
+            st.integers(-(2**64), 2**64), st.floats(), st.text(), st.lists(st.text()), st.booleans(), st.none(),
+            st.lists(st.integers(-(2**63), 2**63 - 1)).map(lambda values: np.array(values, np.int64)),
+            st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=13, max_size=13), min_size=1).map(
+                lambda values: np.array(values, np.int32)
+            ),
+        ),
+    )
+)  # fmt: skip
+def test_whatever_one_holder_answers_the_others_walks_are_kept(content: dict[str, Any]) -> None:
+    phase, walks = walk(spoiled("ben", lambda answer: {**pack(answer), **content}))
+    account = phase.coordinator.account
+    assert account.lost.keys() <= {"ben"}
+    assert account.walks.finished + account.walks.lost == COUNT
+    assert len(walks.sequences) >= COUNT // 2
+    json.dumps(account.as_dict(), ensure_ascii=False, allow_nan=False).encode()

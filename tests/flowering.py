@@ -1,0 +1,113 @@
+"""A federation of real processes for the tests: a SuperLink, SuperNodes, and whatever they start, all on loopback."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedwalk.federation.demo import LocalFederation, make_federation
+from fedwalk.federation.folders import HolderFolder
+from fedwalk.federation.processes import Started, stop_tagged, tagged
+from fedwalk.federation.running import run
+from fedwalk.federation.service import holding, serving
+from fedwalk.graph import Graph
+from fedwalk.settings import Settings
+
+PATIENCE = 25.0
+"""Seconds: several times what four processes need to start on two busy cores."""
+CONNECTED = "SuperNode ID:"
+Watch = Callable[[str, int, int], None]
+
+
+@dataclass
+class Running:
+    """A federation that is up, with the power to kill parts of it."""
+
+    federation: LocalFederation
+    server: ExitStack = field(default_factory=ExitStack)
+    holders: dict[str, ExitStack] = field(default_factory=dict)
+    started: dict[str, Started] = field(default_factory=dict)
+
+    def start_server(self) -> None:
+        self.server = ExitStack()
+        self.started["server"] = self.server.enter_context(serving(self.federation.server))
+
+    def start_holder(self, name: str) -> None:
+        """Start it, again if it was there before."""
+        if name in self.holders:
+            self.holders[name].close()
+        self.holders[name] = ExitStack()
+        self.started[name] = self.holders[name].enter_context(holding(self.folder(name)))
+
+    def start_all(self) -> None:
+        self.start_server()
+        for holder in self.federation.holders:
+            self.start_holder(holder.path.name)
+
+    def bring_back(self, *names: str) -> None:
+        """Start holders that were killed, and wait until the server lets them in: it may still miss the dead."""
+        logs = {name: self.folder(name).log for name in names}
+        before = {name: log.read_text(errors="replace").count(CONNECTED) for name, log in logs.items()}
+        for name in names:
+            self.start_holder(name)
+        for name, log in logs.items():
+            while log.read_text(errors="replace").count(CONNECTED) == before[name]:
+                assert self.started[name].running, log.read_text(errors="replace")[-2000:]
+                time.sleep(0.1)
+
+    def folder(self, name: str) -> HolderFolder:
+        return next(holder for holder in self.federation.holders if holder.path.name == name)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL for the process and all that it started, at once."""
+        for process in tagged(self.started[name].tag):
+            os.kill(process.pid, signal.SIGKILL)
+        stop_tagged(self.started[name].tag, grace=0)
+        (self.server if name == "server" else self.holders[name]).close()
+
+    def stop(self) -> None:
+        with ExitStack() as stack:
+            for one in (self.server, *self.holders.values()):
+                stack.callback(one.close)
+
+    def run(self, settings: Settings, output: Path, watch: Watch | None = None, **options: Any) -> dict[str, Any]:
+        options = {"patience": PATIENCE, "keep_walks": True, **options}
+        return run(self.federation.server, settings, output, progress=watch, **options)
+
+
+def inject(path: Path, code: str) -> str:
+    """A folder whose `sitecustomize` is this code: what is started with it in PYTHONPATH runs the code first."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "sitecustomize.py").write_text(code, encoding="utf-8")
+    return str(path)
+
+
+@contextmanager
+def running(
+    path: Path, graph: Graph, seed: int | None = None, prepare: Callable[[Running], None] = lambda _: None
+) -> Iterator[Running]:
+    """A federation that is up while the block runs; nothing of it is left after, whatever happens in between."""
+    up = Running(make_federation(path, graph, 4, seed))
+    prepare(up)
+    try:
+        up.start_all()
+        yield up
+    finally:
+        up.stop()
+    assert not [process for started in up.started.values() for process in tagged(started.tag)]
+
+
+def once(stage: str, act: Callable[[], None]) -> Watch:
+    """Act when a run reports this stage for the first time."""
+    seen: list[str] = []
+
+    def watch(name: str, done: int, total: int) -> None:
+        if name == stage and not seen:
+            seen.append(name)
+            act()
+
+    return watch

@@ -1,0 +1,37 @@
+"""One parcel of every kind."""
+
+from typing import Any
+
+import numpy as np
+
+from fedwalk.federation.parcels import (
+    ListsAnswer,
+    ListsQuestion,
+    MatricesAnswer,
+    MatricesQuestion,
+    RollAnswer,
+    RollQuestion,
+    VectorsAnswer,
+    VectorsQuestion,
+    WalksAnswer,
+    WalksQuestion,
+)
+
+IDS, LONGS, ROWS = np.arange(3, dtype=np.int32), np.arange(4), np.ones((3, 2), np.float32)
+
+SAMPLES: dict[type[Any], Any] = {
+    RollQuestion: RollQuestion("run", "paper", np.frombuffer(b'["a"]', np.uint8)),
+    RollAnswer: RollAnswer("ada", IDS),
+    ListsQuestion: ListsQuestion("run", 3, 2.0, 0),
+    ListsAnswer: ListsAnswer(IDS, LONGS, IDS),
+    VectorsQuestion: VectorsQuestion("run", 2, 2.0, IDS, IDS),
+    VectorsAnswer: VectorsAnswer(IDS, ROWS),
+    MatricesQuestion: MatricesQuestion("run", IDS, ROWS),
+    MatricesAnswer: MatricesAnswer(IDS, LONGS, ROWS),
+    WalksQuestion: WalksQuestion(
+        "run", "00" * 16, "tree", 2, 4, 3, 2.0, 0.5, 10.0, ["ada", "ben"], ["a:1", "b:1"], IDS, IDS,
+        np.ones(3, np.bool_), LONGS, IDS, ROWS, np.zeros((2, 2), np.int32), LONGS, IDS, np.ones(3), IDS, LONGS, IDS,
+        np.ones(3, np.bool_),
+    ),
+    WalksAnswer: WalksAnswer(1, 2, 0, 0, 1, 90, 0.5, "{}", ["ben"], np.arange(3), np.zeros((3, 4), np.int32)),
+}  # fmt: skip
