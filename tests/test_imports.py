@@ -122,3 +122,39 @@ def test_a_list_device_knows_neither_graph_nor_decoder() -> None:
 @pytest.mark.parametrize("module", rooms("fedwalk.privacy"))
 def test_privacy_touches_no_file_socket_or_clock(module: str) -> None:
     assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))
+
+
+SERVERS_PART = [
+    f"fedwalk.federation.{name}" for name in ("coordinator", "walking", "flow", "post", "account", "records")
+]
+PURE = [
+    f"fedwalk.federation.{name}"
+    for name in ("parcels", "lists", "holder", "tokens", "mill", "walk_plan", "termination")
+]
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if not within(module, "fedwalk.federation")])
+def test_only_the_federation_needs_flower(module: str) -> None:
+    assert not any(within(name, "flwr", "grpc", "cryptography", "psutil") for name in imports(module))
+    if not within(module, "fedwalk.cli.federate"):
+        assert not any(within(name, "fedwalk.federation") for name in ours(module))
+
+
+@pytest.mark.parametrize("module", SERVERS_PART)
+def test_a_federations_server_holds_no_neighbour_list(module: str) -> None:
+    holders = [
+        f"fedwalk.federation.{name}" for name in ("lists", "lists_file", "holder", "mill", "memory", "client_app")
+    ]
+    assert not any(within(name, *holders, "fedwalk.protocol.device", LDP_DEVICE) for name in ours(module))
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_a_holders_own_part_touches_no_file_socket_or_clock(module: str) -> None:
+    assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))
+    assert not any(within(name, "flwr", "grpc", "asyncio") for name in imports(module))
+
+
+def test_a_holder_knows_no_server() -> None:
+    server = [*SERVERS_PART, "fedwalk.federation.job", "fedwalk.federation.server_app", "fedwalk.protocol.server"]
+    known = everything_imported("fedwalk.federation.holder") | everything_imported("fedwalk.federation.mill")
+    assert not any(within(name, *server) for name in known)

@@ -1,0 +1,168 @@
+"""`fedwalk federate`: keys and admission, services that can be stopped whatever happened to their starter, the demo."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from fedwalk.federation.folders import FederationFolder
+from fedwalk.federation.processes import free_port, stop_tagged, tagged
+from fedwalk.federation.service import read_tag
+
+
+@pytest.fixture
+def address() -> str:
+    return f"127.0.0.1:{free_port()}"
+
+
+@pytest.fixture
+def federation(fedwalk: Command, tmp_path: Path, address: str) -> Path:
+    path = tmp_path / "fed"
+    assert fedwalk("federate", "init", path, "--address", address, "--listen", address).code == 0
+    return path
+
+
+@pytest.fixture
+def holder(fedwalk: Command, tmp_path: Path) -> Path:
+    lists = tmp_path / "lists.adj"
+    lists.write_text("ada bob carol\ndan bob\n")
+    path = tmp_path / "clinic"
+    given = ("--name", "clinic", "--lists", lists, "--address", f"127.0.0.1:{free_port()}", "--budget", "8")
+    found = fedwalk("federate", "enrol", path, *given)
+    assert found.code == 0
+    assert "2 devices" in found.out
+    assert "ldp, at most epsilon 8 per edge over all runs" in found.out
+    return path
+
+
+def test_a_holder_is_admitted_by_its_request_and_takes_its_pass(
+    fedwalk: Command, federation: Path, holder: Path
+) -> None:
+    found = fedwalk("federate", "admit", federation, holder / "request.json")
+    assert found.code == 0
+    assert "Admitted clinic with 2 devices" in found.out
+    shown = json.loads(fedwalk("federate", "status", federation, "--json").out)
+    assert shown["vertices"] == 2
+    assert [(h["name"], h["devices"]) for h in shown["holders"]] == [("clinic", 2)]
+    assert shown["running"] is False
+    mine = fedwalk("federate", "status", holder)
+    assert "the operator's pass is missing" in mine.out
+    assert "nothing yet" in mine.out
+
+
+def test_nothing_private_is_in_the_request(holder: Path) -> None:
+    text = (holder / "request.json").read_text()
+    assert "ada" in text
+    assert "bob" not in text
+    assert "carol" not in text
+    assert "PRIVATE" not in text
+    assert (holder / "holder.key").stat().st_mode & 0o77 == 0
+    assert (holder / "node.key").stat().st_mode & 0o77 == 0
+
+
+def test_another_fingerprint_is_refused(fedwalk: Command, federation: Path, holder: Path) -> None:
+    found = fedwalk("federate", "admit", federation, holder / "request.json", "--fingerprint", "0000 1111")
+    assert found.code == 2
+    assert "This isn't the request that you were told of" in found.err
+    assert json.loads(fedwalk("federate", "status", federation, "--json").out)["holders"] == []
+
+
+def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, address: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    for words, complaint in (
+        (("server", elsewhere), "federation.toml: is not there"),
+        (("holder", elsewhere), "holder.toml: is not there"),
+        (("holder", holder), "authority.pem: is not there. It comes with the operator's pass"),
+        (("status", elsewhere), "is neither a federation nor a holder"),
+        (("down", elsewhere), "is neither a federation nor a holder"),
+        (("init", federation, "--address", address), "is a federation already"),
+        (("init", elsewhere, "--address", address, "--listen", "192.0.2.1:9"), "can't listen on 192.0.2.1:9 alone"),
+        (("admit", federation, holder / "holder.toml"), "holder.toml"),
+        (("remove", federation, "nobody"), "No holder is called 'nobody'"),
+        (("run", federation, "-o", elsewhere), "its server isn't running"),
+        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "nobody holds the graph"),
+        (("demo", "-o", tmp_path), "isn't an earlier demo's"),
+    ):
+        found = fedwalk("federate", *words)
+        assert found.code == 2, words
+        assert complaint in found.err, words
+        assert "Traceback" not in found.err
+
+
+@pytest.fixture
+def processes(federation: Path) -> Iterator[list[subprocess.Popen[str]]]:
+    """What a test starts; ended whatever happens."""
+    started: list[subprocess.Popen[str]] = []
+    try:
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+        if tag := read_tag(FederationFolder(federation).state):
+            stop_tagged(tag, grace=0)
+
+
+def serve(federation: Path, processes: list[subprocess.Popen[str]]) -> tuple[subprocess.Popen[str], str]:
+    """A server by the command, listening; and the tag of its processes."""
+    command = [sys.executable, "-m", "fedwalk", "federate", "server", str(federation)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    processes.append(server)
+    assert server.stdout is not None
+    assert "The server listens on" in server.stdout.readline()
+    tag = read_tag(FederationFolder(federation).state)
+    assert tag is not None
+    assert tagged(tag)
+    return server, tag
+
+
+def test_a_server_stops_when_asked_and_leaves_nothing(
+    fedwalk: Command, federation: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    server, tag = serve(federation, processes)
+    again = fedwalk("federate", "server", federation)
+    assert again.code == 2
+    assert "runs already" in again.err
+    server.send_signal(signal.SIGINT)
+    out, _ = server.communicate()
+    assert server.returncode == 0
+    assert "Stopped; no process is left." in out
+    assert tagged(tag) == []
+
+
+def test_down_ends_what_a_killed_command_left_behind(
+    fedwalk: Command, federation: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    server, tag = serve(federation, processes)
+    os.kill(server.pid, signal.SIGKILL)
+    server.wait()
+    assert tagged(tag)
+    found = fedwalk("federate", "down", federation)
+    assert found.code == 0
+    assert "Ended" in found.out
+    assert tagged(tag) == []
+    assert "nothing was running" in fedwalk("federate", "down", federation).out
+
+
+def test_the_demo_goes_from_keys_to_vectors_and_leaves_no_process(fedwalk: Command, tmp_path: Path) -> None:
+    path = tmp_path / "demo"
+    found = fedwalk(
+        "federate", "demo", "-o", path, "--holders", "2", "--vertices", "80", "--walks", "2", "--protocol", "ldp"
+    )
+    assert found.code == 0
+    assert "2 of 2 to the end" in found.out
+    assert "80 devices" in found.out
+    assert "Privacy ledger" in found.out
+    assert (path / "run" / "embedding.npz").exists()
+    assert not list(path.glob("*/server.json"))
+    assert not list(path.glob("*/holder.json"))
+    shown = fedwalk("federate", "status", path / "holder-0")
+    assert "epsilon 6 per edge, over all runs" in shown.out
