@@ -92,7 +92,8 @@ def test_four_holders_walk_as_the_simulation_does_bit_for_bit(
     assert np.array_equal(found.nodes, expected.nodes)
     assert record["federation"]["lost"] == {}
     assert record["federation"]["walks"]["finished"] == 4 * graph.vertices
-    assert record["simulation"] is False
+    assert record["simulation"] is True
+    assert record["federation"]["simulated"] == [f"holder-{i}" for i in range(4)]
 
 
 def test_four_holders_report_as_the_simulation_does_bit_for_bit(

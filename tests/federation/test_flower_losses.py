@@ -85,6 +85,8 @@ def test_holders_killed_before_during_and_after_the_walks_cost_their_own_devices
     }  # fmt: skip
     assert embedded(tmp_path / "run") == devices_of(up, "holder-0", "holder-1")
     assert account["embedded"] == 40
+    assert record["simulation"] is False
+    assert account["simulated"] == []
     # Of the three holders that were left, walks were asked for, and those lost with holder-2 once more.
     assert walks["asked"] == 60 * LONG_WALKS == walks["finished"] + walks["lost"]
     assert walks["started"] == walks["asked"] + walks["reissued"]

@@ -192,5 +192,5 @@ def test_bytes_have_no_place_among_the_values() -> None:
 
 def test_a_field_in_both_records_is_still_checked_as_one() -> None:
     records = to_records(SAMPLES[RollAnswer])
-    records["values"] = ConfigRecord({"holder": "ada", "devices": 3, "version": VERSION})
+    records["values"] = ConfigRecord({"holder": "ada", "devices": 3, "simulated": False, "version": VERSION})
     assert from_records(RollAnswer, carried(records)).devices.tolist() == [0, 1, 2]

@@ -49,11 +49,13 @@ class Wire:
 class Account:
     """One federated run. `run` names it towards the holders; `holders` has each one's number of devices.
 
+    `simulated` are those whose noise came from a seed: what is said of privacy doesn't hold for them.
     `unreachable` counts how often others could not reach a holder: one that is alive has its port closed.
     """
 
     run: str
     holders: dict[str, int] = field(default_factory=dict)
+    simulated: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     unreachable: Counter[str] = field(default_factory=Counter)
@@ -84,7 +86,7 @@ class Account:
         """For JSON."""
         # `asdict` would make a mess of Counters: it rebuilds them from pairs, and they count those.
         counts = {name: dict(getattr(self, name)) for name in COUNTERS}
-        rest = {name: getattr(self, name) for name in ("run", "holders", "lost", "refused")}
+        rest = {name: getattr(self, name) for name in ("run", "holders", "simulated", "lost", "refused")}
         return {**rest, **counts, "walks": asdict(self.walks), "wire": asdict(self.wire)}
 
     def save(self, path: Path) -> None:

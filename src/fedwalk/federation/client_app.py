@@ -82,7 +82,7 @@ def _roll(folder: HolderFolder, settings: HolderSettings, memory: Memory, questi
         devices = memory.list_devices(lists, randomness(settings), None)
         enter_paper(devices)
         memory.keep_devices(devices)
-    return answer_roll(question, lists, settings.name)
+    return answer_roll(question, lists, settings.name, settings.simulation_seed is not None)
 
 
 def _lists(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: ListsQuestion) -> Any:

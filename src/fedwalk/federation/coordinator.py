@@ -103,6 +103,7 @@ class Coordinator:
         names = np.frombuffer(self.roster.names_json(), np.uint8)
         question = RollQuestion(self.account.run, protocol, names)
         answers = self.ask("roll", dict.fromkeys(self.account.holders, question), RollAnswer, self._check_roll, report)
+        self.account.simulated = [holder for holder, answer in answers.items() if answer.simulated]
         if not answers:
             raise ProtocolError(f"no holder answered: {self.account.reasons()}. Start holders, then run again.")
         return np.sort(np.concatenate([answer.devices for answer in answers.values()])).astype(np.int32)

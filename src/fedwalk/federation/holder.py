@@ -123,13 +123,13 @@ def vertex_names(question: RollQuestion) -> list[str]:
     return names
 
 
-def answer_roll(question: RollQuestion, lists: KnownLists, name: str) -> RollAnswer:
+def answer_roll(question: RollQuestion, lists: KnownLists, name: str, simulated: bool = False) -> RollAnswer:
     """Who takes part: in `paper` whoever has a neighbour, in `ldp` everybody, since that would be telling."""
     if question.protocol not in PROTOCOLS:
         raise ProtocolError(f"RollQuestion.protocol: {question.protocol!r} is none of {', '.join(PROTOCOLS)}.")
     if question.protocol == "ldp":
-        return RollAnswer(name, lists.devices)
-    return RollAnswer(name, lists.devices[np.diff(lists.indptr) > 0])
+        return RollAnswer(name, lists.devices, simulated)
+    return RollAnswer(name, lists.devices[np.diff(lists.indptr) > 0], simulated)
 
 
 def answer_lists(question: ListsQuestion, lists: KnownLists, devices: dict[int, ListDevice]) -> ListsAnswer:

@@ -28,7 +28,7 @@ from fedwalk.stages import Progress, Stages, peak_rss_bytes
 
 EVENTS = "progress.jsonl"
 """What the server says while it goes on, beside the results."""
-ORIGIN = "# A federation: the devices' noise came from their own machines.\n"
+ORIGIN = "# A federation: the holders drew their noise on their own machines.\n"
 
 
 def federate_to_folder(
@@ -66,7 +66,7 @@ def federate_to_folder(
         embedded = run_ldp(coordinator, settings, stages)
     else:
         embedded = run_paper(coordinator, settings, stages, patience)
-    _write_embedding(path, roster, embedded)
+    _write_embedding(path, roster, embedded, "simulated federation" if account.simulated else "federation")
     _write_tree(path, roster, stages)
     if keep_walks and stages.has("walks"):
         write_arrays(path / "walks.npy", stages.get("walks").sequences)
@@ -100,9 +100,9 @@ class _Noting:
         self._save(stage, value, account)
 
 
-def _write_embedding(path: Path, roster: Roster, embedded: Embedded) -> None:
+def _write_embedding(path: Path, roster: Roster, embedded: Embedded, origin: str) -> None:
     nodes = _names(roster)[embedded.devices]
-    arrays = {"nodes": nodes, "vectors": embedded.vectors, "origin": np.array("federation")}
+    arrays = {"nodes": nodes, "vectors": embedded.vectors, "origin": np.array(origin)}
     write_arrays(path / "embedding.npz", arrays)
 
 
@@ -132,7 +132,7 @@ def describe(
     return {
         "fedwalk": __version__,
         "protocol": settings.protocol,
-        "simulation": False,
+        "simulation": bool(account.simulated),
         "input": {},
         "graph": {
             "vertices": len(roster.names), "edges": None, "isolated": None, "fingerprint": roster.digest(), "notes": [],
@@ -149,10 +149,16 @@ def describe(
             "expected_hops_per_walk": expected(settings) if paper else 0.0,
         },
         "nominal_epsilon": settings.epsilon if paper else None,
-        "privacy": PRIVACY[settings.protocol].format(epsilon=settings.epsilon).split(" This run is a simulation")[0],
+        "privacy": _privacy(settings, account),
         "ledger": _ledger(settings, account).as_dict(),
         "federation": {"embedded": int(embedded.devices.size), **account.as_dict()},
     }  # fmt: skip
+
+
+def _privacy(settings: Settings, account: Account) -> str:
+    """What may be said of the run; a word on simulation only where somebody simulated."""
+    text = PRIVACY[settings.protocol].format(epsilon=settings.epsilon)
+    return text if account.simulated else text.split(" This run is a simulation")[0]
 
 
 def _ledger(settings: Settings, account: Account) -> Ledger:

@@ -41,10 +41,14 @@ class RollQuestion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RollAnswer:
-    """The ids of the devices that take part: in `paper` those with a neighbour, in `ldp` all."""
+    """The ids of the devices that take part: in `paper` those with a neighbour, in `ldp` all.
+
+    `simulated` says that the owner is trying things out, with noise from a seed.
+    """
 
     holder: str
     devices: Ids
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

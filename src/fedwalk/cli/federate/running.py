@@ -91,6 +91,8 @@ def federation_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
     account = record["federation"]
     walks, wire = account["walks"], account["wire"]
     facts = [("holders", f"{len(account['holders']) - len(account['lost'])} of {len(account['holders'])} to the end")]
+    if account["simulated"]:
+        facts.append(("simulated", f"{', '.join(account['simulated'])}: noise from a seed, which protects nothing"))
     facts.append(("embedded", f"{account['embedded']:,} devices"))
     facts += [("lost", f"{holder}: {reason}") for holder, reason in account["lost"].items()]
     if walks["asked"]:
