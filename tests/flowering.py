@@ -79,6 +79,30 @@ class Running:
         return run(self.federation.server, settings, output, progress=watch, **options)
 
 
+HOOK = """
+import builtins, sys
+
+{body}
+
+real = builtins.__import__
+
+def hooked(name, *rest, **options):
+    imported = real(name, *rest, **options)
+    module = sys.modules.get({module!r})
+    if module is not None and hasattr(module, {attribute!r}) and not hasattr(module, "hooked"):
+        module.hooked = True
+        change(module)
+    return imported
+
+builtins.__import__ = hooked
+"""
+
+
+def hook(module: str, attribute: str, body: str) -> str:
+    """Code for `inject`: when the module has come as far as this attribute, the body's `change(module)` is called."""
+    return HOOK.format(module=module, attribute=attribute, body=body.strip())
+
+
 def inject(path: Path, code: str) -> str:
     """A folder whose `sitecustomize` is this code: what is started with it in PYTHONPATH runs the code first."""
     path.mkdir(parents=True, exist_ok=True)

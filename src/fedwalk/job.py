@@ -25,10 +25,13 @@ PRIVACY = {
     "encoder and the walks' paths add. The nominal epsilon is the scale of the noise, not a guarantee.",
     "deepwalk": "none: the whole graph is in one place.",
     "ldp": "local differential privacy for every edge with ε = {epsilon:g}, proved: whether an edge exists changes the "
-    "probability of all that leaves the devices in the run by a factor of e^{epsilon:g} at most. This run is a "
-    "simulation: its noise comes from the seed, and protects nothing from whoever knows that.",
+    "probability of all that leaves the devices in the run by a factor of e^{epsilon:g} at most.",
 }
 """What may be said of a run, by protocol."""
+SIMULATED = {
+    "ldp": " This run is a simulation: its noise comes from the seed, and protects nothing from whoever knows that.",
+}
+"""What must be added if devices were simulated."""
 
 
 def embed_to_folder(
@@ -133,7 +136,7 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
             "expected_hops_per_walk": expected(settings) if paper else 0.0,
         },
         "nominal_epsilon": settings.epsilon if paper else None,
-        "privacy": PRIVACY[settings.protocol].format(epsilon=settings.epsilon),
+        "privacy": PRIVACY[settings.protocol].format(epsilon=settings.epsilon) + SIMULATED.get(settings.protocol, ""),
         "ledger": finished.ledger.as_dict(),
         **_decoded(finished),
     }

@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conftest import Command
-from fedwalk.federation.folders import FederationFolder
+from fedwalk.federation.enrolment import register_holders
+from fedwalk.federation.flower import flwr
+from fedwalk.federation.folders import FederationFolder, HolderFolder, write_settings
+from fedwalk.federation.identity import authority_fingerprint
 from fedwalk.federation.processes import free_port, stop_tagged, tagged
 from fedwalk.federation.service import read_tag
 
@@ -47,6 +51,7 @@ def test_a_holder_is_admitted_by_its_request_and_takes_its_pass(
     found = fedwalk("federate", "admit", federation, holder / "request.json")
     assert found.code == 0
     assert "Admitted clinic with 2 devices" in found.out
+    assert authority_fingerprint((federation / "authority.pem").read_bytes()) in found.out
     shown = json.loads(fedwalk("federate", "status", federation, "--json").out)
     assert shown["vertices"] == 2
     assert [(h["name"], h["devices"]) for h in shown["holders"]] == [("clinic", 2)]
@@ -54,6 +59,41 @@ def test_a_holder_is_admitted_by_its_request_and_takes_its_pass(
     mine = fedwalk("federate", "status", holder)
     assert "the operator's pass is missing" in mine.out
     assert "nothing yet" in mine.out
+
+
+def test_enrolling_again_changes_what_is_given_and_nothing_else(fedwalk: Command, holder: Path, tmp_path: Path) -> None:
+    folder = HolderFolder(holder)
+    terms = replace(folder.settings().terms, protocols=("ldp", "paper"), most_walks=5)
+    edited = replace(folder.settings(), terms=terms, simulation_seed=3, listen="127.0.0.1:1234")
+    write_settings(folder.settings_file, edited)
+    with (tmp_path / "lists.adj").open("a") as lists:
+        lists.write("eve bob\n")
+    found = fedwalk("federate", "enrol", holder)
+    assert found.code == 0
+    assert "Holder clinic with 3 devices" in found.out
+    assert "ldp and paper, at most epsilon 8 per edge over all runs, at most 5 walks per device" in found.out
+    assert "the seed 3, which protects nothing" in found.out
+    assert folder.settings() == edited
+    given = ("--name", "clinic", "--address", "192.0.2.5:7000", "--budget", "4", "--allow", "ldp")
+    assert "it listens on 127.0.0.1:1234" in fedwalk("federate", "enrol", holder, *given).out
+    terms = replace(terms, protocols=("ldp",), budget=4.0)
+    assert folder.settings() == replace(edited, address="192.0.2.5:7000", terms=terms)
+
+
+def test_a_bound_port_that_was_the_addresss_follows_it(fedwalk: Command, holder: Path) -> None:
+    assert fedwalk("federate", "enrol", holder, "--address", "192.0.2.5:7000").code == 0
+    assert HolderFolder(holder).settings().listen == "0.0.0.0:7000"
+
+
+def test_renewing_says_what_is_left_to_do(fedwalk: Command, federation: Path, address: str) -> None:
+    found = fedwalk("federate", "renew", federation, "--days", "30")
+    assert found.code == 0
+    assert f"for {address}, until" in found.out
+    assert f"fedwalk federate server {federation}" in found.out
+    assert "admit" not in found.out
+    moved = fedwalk("federate", "renew", federation, "--address", "192.0.2.9:9443")
+    assert "it listens on 127.0.0.1:9443" in moved.out
+    assert "every holder's request again" in moved.out
 
 
 def test_nothing_private_is_in_the_request(holder: Path) -> None:
@@ -84,6 +124,10 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("init", federation, "--address", address), "is a federation already"),
         (("init", elsewhere, "--address", address, "--listen", "192.0.2.1:9"), "can't listen on 192.0.2.1:9 alone"),
         (("admit", federation, holder / "holder.toml"), "holder.toml"),
+        (("remove", elsewhere, "clinic"), "federation.toml: is not there"),
+        (("renew", elsewhere), "federation.toml: is not there"),
+        (("enrol", elsewhere, "--name", "ward"), "is no holder yet. To make one, give --lists, --address too"),
+        (("enrol", holder, "--name", "ward"), "is the holder 'clinic', which can't be renamed"),
         (("remove", federation, "nobody"), "No holder is called 'nobody'"),
         (("run", federation, "-o", elsewhere), "its server isn't running"),
         (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "nobody holds the graph"),
@@ -150,6 +194,41 @@ def test_down_ends_what_a_killed_command_left_behind(
     assert "Ended" in found.out
     assert tagged(tag) == []
     assert "nothing was running" in fedwalk("federate", "down", federation).out
+
+
+def test_a_running_server_keeps_a_holders_node_whatever_becomes_of_our_record(
+    fedwalk: Command, federation: Path, holder: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    folder = FederationFolder(federation)
+    admit = ("federate", "admit", federation, holder / "request.json")
+    assert fedwalk(*admit).code == 0
+    serve(federation, processes)
+    nodes = json.loads(folder.nodes.read_text())
+    assert list(nodes) == ["clinic"]
+    assert fedwalk("federate", "remove", federation, "clinic").code == 0
+    assert json.loads(folder.nodes.read_text()) == {}
+    assert fedwalk(*admit).code == 0
+    assert json.loads(folder.nodes.read_text()) == nodes
+    folder.nodes.unlink()
+    assert register_holders(folder) == nodes
+    assert json.loads(folder.nodes.read_text()) == nodes
+
+
+def test_a_holder_that_flower_turns_away_is_named_and_does_not_keep_others_out(
+    fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    folder = FederationFolder(federation)
+    fedwalk("federate", "admit", federation, holder / "request.json")
+    serve(federation, processes)
+    flwr(folder, "supernode", "unregister", str(json.loads(folder.nodes.read_text())["clinic"]))
+    (tmp_path / "ward.adj").write_text("eve bob\n")
+    given = ("--name", "ward", "--lists", tmp_path / "ward.adj", "--address", f"127.0.0.1:{free_port()}")
+    assert fedwalk("federate", "enrol", tmp_path / "ward", *given).code == 0
+    found = fedwalk("federate", "admit", federation, tmp_path / "ward" / "request.json")
+    assert found.code == 2
+    assert "Admitted ward" in found.out
+    assert "didn't register clinic (" in found.err
+    assert list(json.loads(folder.nodes.read_text())) == ["ward"]
 
 
 def test_the_demo_goes_from_keys_to_vectors_and_leaves_no_process(fedwalk: Command, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from flwr.supercore.error.http import http_error_translator
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 
-from fedwalk.federation.doorkeeper import LARGEST_BODY, Doorkeeper
+from fedwalk.federation.doorkeeper import LARGEST_BODY, MOST_IN_FLIGHT, Doorkeeper
 
 PULL, CONTROL, START = "/v1/fleet/pull-messages", "/v1/control/list-runs", "/v1/control/start-run"
 HERE, THERE = ("127.0.0.1", 4000), ("192.0.2.9", 4000)
@@ -256,6 +256,74 @@ def test_what_the_app_has_begun_to_answer_is_left_to_it() -> None:
     assert [message["type"] for message in answered.sent] == ["http.response.start"]
 
 
+class Slow(Inner):
+    """Reads nothing until it is told to; the requests that reach it are all under way at once."""
+
+    def __init__(self, fault: type[Exception] | None = None) -> None:
+        super().__init__()
+        self.go, self.fault = asyncio.Event(), fault
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.go.wait()
+        if self.fault is not None:
+            raise self.fault
+        await super().__call__(scope, receive, send)
+
+
+async def together(door: Doorkeeper, inner: Slow, calls: list[Call]) -> list[BaseException | None]:
+    """Begin them all, one after another, before any is answered by the app."""
+    tasks = []
+    for call in calls:
+        tasks.append(asyncio.ensure_future(door(scope_of(call), call.receive, call.send)))
+        await asyncio.sleep(0)
+    inner.go.set()
+    return list(await asyncio.gather(*tasks, return_exceptions=True))
+
+
+FULL = MOST_IN_FLIGHT // LARGEST_BODY
+CHUNKED = ((b"flwr-public-key", ANN), (b"transfer-encoding", b"chunked"))
+BOTH = (*CHUNKED, (b"content-length", b"1"))
+
+
+@pytest.mark.parametrize("headers", [length(LARGEST_BODY), CHUNKED, BOTH], ids=["length", "chunked", "both"])
+def test_all_bodies_at_one_time_have_a_bound_too(headers: tuple[tuple[bytes, bytes], ...]) -> None:
+    inner = Slow()
+    door = Doorkeeper(inner, 1 << 40)
+    calls = [Call(headers=headers) for _ in range(FULL + 2)]
+    asyncio.run(together(door, inner, calls))
+    assert [call.status for call in calls] == [200] * FULL + [503] * 2
+    assert "too much at once" in calls[-1].reason
+    assert calls[-1].read == 0
+    assert door.refused == {"too much at once": 2}
+    assert ask(door, headers=headers).status == 200
+
+
+def test_small_requests_take_little_of_the_room() -> None:
+    inner = Slow()
+    calls = [Call(headers=length(1000)) for _ in range(FULL * 5)]
+    asyncio.run(together(Doorkeeper(inner, 1 << 40), inner, calls))
+    assert {call.status for call in calls} == {200}
+
+
+def test_the_servers_own_processes_take_no_room_and_need_none() -> None:
+    inner = Slow()
+    own = [Call(CONTROL, HERE, headers=length(LARGEST_BODY)) for _ in range(FULL)]
+    fleet = [Call(headers=length(LARGEST_BODY)) for _ in range(FULL)]
+    last = Call(CONTROL, HERE, headers=length(1))
+    asyncio.run(together(Doorkeeper(inner, 1 << 40), inner, [*own, *fleet, last]))
+    assert {call.status for call in (*own, *fleet, last)} == {200}
+
+
+def test_room_is_given_back_however_a_request_ends() -> None:
+    inner = Slow(fault=LookupError)
+    door = Doorkeeper(inner, 1 << 40)
+    calls = [Call(headers=length(LARGEST_BODY)) for _ in range(FULL)]
+    ended = asyncio.run(together(door, inner, calls))
+    assert all(isinstance(error, LookupError) for error in ended)
+    inner.fault = None
+    assert ask(door, headers=length(LARGEST_BODY)).status == 200
+
+
 def make_app() -> FastAPI:
     """Our doorkeeper in front of what turns everything into an answer, as in Flower's SuperLink."""
     app = FastAPI(
@@ -333,3 +401,14 @@ def test_what_is_turned_away_is_counted_until_the_next_run_starts(tmp_path: Path
     }  # fmt: skip
     ask(door, START, client=HERE)
     assert json.loads(notes.read_text()) == {}
+
+
+def test_the_count_is_whole_at_any_time(tmp_path: Path) -> None:
+    notes = tmp_path / "refused.json"
+    door = Doorkeeper(Inner(), 1000, notes)
+    ask(door, headers=length(5000))
+    with notes.open() as before:
+        ask(door, CONTROL, client=THERE)
+        assert json.load(before) == {"larger than this federation allows": 1}
+    assert sum(json.loads(notes.read_text()).values()) == 2
+    assert list(tmp_path.iterdir()) == [notes]

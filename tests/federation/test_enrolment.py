@@ -1,6 +1,8 @@
 """Becoming a federation: who is admitted, with which pass, and what of it is refused."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,15 @@ import pytest
 from cryptography import x509
 
 from fedwalk.errors import FedWalkError, InputError, SettingsError
-from fedwalk.federation.enrolment import admit_holder, enrol, found, read_pass, remove_holder, take_pass
+from fedwalk.federation.enrolment import (
+    admit_holder,
+    enrol,
+    found,
+    read_pass,
+    remove_holder,
+    renew_server,
+    take_pass,
+)
 from fedwalk.federation.folders import (
     FederationFolder,
     FederationSettings,
@@ -17,7 +27,7 @@ from fedwalk.federation.folders import (
     write_settings,
 )
 from fedwalk.federation.holder import Terms
-from fedwalk.federation.identity import Request, certificate_end, read_request
+from fedwalk.federation.identity import Request, authority_fingerprint, certificate_end, read_request
 from fedwalk.federation.roster import Roster
 
 SERVER = FederationSettings("ward", "fed.example.org:9092", "0.0.0.0:9092")
@@ -110,6 +120,82 @@ def test_enrolling_goes_on_where_it_was_interrupted(clinic: tuple[HolderFolder, 
     assert mode(folder.path / "node.key") == 0o600
 
 
+def test_a_holder_is_not_renamed_by_enrolling_again(clinic: tuple[HolderFolder, Request]) -> None:
+    folder, before = clinic
+    with pytest.raises(InputError, match="is the holder 'clinic', which can't be renamed"):
+        enrol(folder.path, settings("ward"))
+    assert folder.settings() == settings("clinic")
+    assert read_request(folder.request.read_bytes()) == before
+
+
+@pytest.mark.parametrize("listen", ["[::]:9092", "192.0.2.1:9092", "fed.example.org:9092"])
+def test_a_server_listens_where_its_own_processes_reach_it(listen: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"its own processes reach it at 127\.0\.0\.1"):
+        found(tmp_path / "new", replace(SERVER, listen=listen), days=30)
+
+
+def test_a_renewed_server_has_another_key_by_the_same_authority(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    take_pass(clinic[0], admit_holder(ward, clinic[1], days=20))
+    before = ward.credentials()
+    assert renew_server(ward, days=60) == ward.settings() == SERVER
+    after = ward.credentials()
+    assert after.authority == before.authority
+    assert after.key != before.key
+    assert (certificate_end(after.certificate) - certificate_end(before.certificate)).days in (29, 30)
+    assert mode(ward.path / "server.key") == 0o600
+    assert read_pass(take_again(ward, clinic)).server == SERVER.address
+
+
+def take_again(ward: FederationFolder, clinic: tuple[HolderFolder, Request]) -> Path:
+    path = admit_holder(ward, clinic[1], days=20)
+    take_pass(clinic[0], path)
+    return path
+
+
+def test_a_server_that_moves_is_in_its_certificate_and_in_new_passes(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    moved = renew_server(ward, days=60, address="192.0.2.9:9443")
+    assert moved == ward.settings() == replace(SERVER, address="192.0.2.9:9443", listen="0.0.0.0:9443")
+    certificate = x509.load_pem_x509_certificate(ward.credentials().certificate)
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(ward.credentials().authority))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "192.0.2.9" in [str(ip) for ip in names.get_values_for_type(x509.IPAddress)]
+    assert read_pass(take_again(ward, clinic)).server == "192.0.2.9:9443"
+
+
+def test_a_new_address_that_is_none_changes_nothing(ward: FederationFolder) -> None:
+    before = ward.credentials()
+    for wrong in ("nowhere", "0.0.0.0:9092"):
+        with pytest.raises(InputError):
+            renew_server(ward, days=60, address=wrong)
+    assert (ward.credentials(), ward.settings()) == (before, SERVER)
+
+
+def test_without_the_authoritys_key_nobody_is_admitted(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    (ward.path / "authority.key").unlink()
+    with pytest.raises(InputError, match=r"authority\.key: can't be read .* Only who has the authority's key"):
+        admit_holder(ward, clinic[1], days=20)
+
+
+def test_holders_that_are_admitted_and_removed_at_once_are_all_in_the_roster(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    admit_holder(ward, clinic[1], days=20)
+    requests = [holder(tmp_path, f"h{i}", f"device-{i} ann\n")[1] for i in range(8)]
+    with ThreadPoolExecutor(9) as pool:
+        removing = pool.submit(remove_holder, ward, "clinic")
+        list(pool.map(lambda request: admit_holder(ward, request, days=20), requests))
+        removing.result()
+    roster = Roster.load(ward.roster)
+    assert {one.name for one in roster.holders if not one.removed} == {f"h{i}" for i in range(8)}
+    assert roster.holder("clinic").removed
+
+
 @pytest.mark.parametrize("field", ["name", "address", "devices", "csr", "node_key", "signatures", "kind"])
 def test_a_request_that_was_altered_on_its_way_admits_nobody(
     ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path, field: str
@@ -199,6 +285,23 @@ def test_a_pass_that_was_put_together_from_two_is_not_taken(
     mixed = altered(admit_holder(ward, clinic[1], days=20), authority=authority)
     with pytest.raises(InputError, match="its certificate isn't by its own authority"):
         take_pass(clinic[0], mixed)
+
+
+def test_a_pass_of_another_federation_is_not_taken_unless_the_owner_makes_way(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    folder, request = clinic
+    first = take_pass(folder, admit_holder(ward, request, days=20))
+    stranger = found(tmp_path / "stranger", SERVER, days=30)
+    foreign = admit_holder(stranger, request, days=20)
+    with pytest.raises(InputError, match="by another federation's authority") as refused:
+        take_pass(folder, foreign)
+    for federation in (ward, stranger):
+        assert authority_fingerprint((federation.path / "authority.pem").read_bytes()) in str(refused.value)
+    assert folder.credentials().authority == first.authority.encode()
+    assert read_pass(folder.path / "pass.json") == first
+    (folder.path / "authority.pem").rename(folder.path / "authority.old")
+    assert take_pass(folder, foreign).authority.encode() == folder.credentials().authority
 
 
 def test_a_pass_whose_certificate_has_another_name_is_not_taken(

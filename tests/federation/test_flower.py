@@ -12,36 +12,28 @@ from fedwalk.embedding import Embedding
 from fedwalk.federation import tokens
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import Running, inject, running
+from flowering import Running, hook, inject, running
 
 SEED = 3
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "seed": SEED, "threads": 1}
 
 
 RECORDER = """
-import builtins, os, sys
-real = builtins.__import__
+import os
 
-def hooked(name, *rest, **options):
-    module = real(name, *rest, **options)
-    keeper = sys.modules.get("fedwalk.federation.doorkeeper")
-    if keeper is not None and hasattr(keeper, "Doorkeeper") and not hasattr(keeper, "recorded"):
-        keeper.recorded = True
-        passing = keeper.Doorkeeper.__call__
+def change(keeper):
+    passing = keeper.Doorkeeper.__call__
 
-        async def recording(self, scope, receive, send):
-            async def noting():
-                message = await receive()
-                if message.get("body"):
-                    with open(os.environ["FEDWALK_TEST_VIEW"], "ab") as file:
-                        file.write(b"\\n" + scope["path"].encode() + b"\\n" + message["body"])
-                return message
-            await passing(self, scope, noting, send)
+    async def recording(self, scope, receive, send):
+        async def noting():
+            message = await receive()
+            if message.get("body"):
+                with open(os.environ["FEDWALK_TEST_VIEW"], "ab") as file:
+                    file.write(b"\\n" + scope["path"].encode() + b"\\n" + message["body"])
+            return message
+        await passing(self, scope, noting, send)
 
-        keeper.Doorkeeper.__call__ = recording
-    return module
-
-builtins.__import__ = hooked
+    keeper.Doorkeeper.__call__ = recording
 """
 """Runs first in the server's processes: notes every byte of every request that reaches the SuperLink."""
 
@@ -62,7 +54,9 @@ def simulated(graph: Graph, view: Path, tmp_path_factory: pytest.TempPathFactory
     """Four holders whose noise is a function of the seed."""
     path = tmp_path_factory.mktemp("simulated")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", inject(path / "recorder", RECORDER))
+        patch.setenv(
+            "PYTHONPATH", inject(path / "recorder", hook("fedwalk.federation.doorkeeper", "Doorkeeper", RECORDER))
+        )
         patch.setenv("FEDWALK_TEST_VIEW", str(view))
         with running(path / "federation", graph, seed=SEED) as up:
             yield up

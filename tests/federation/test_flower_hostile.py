@@ -15,7 +15,7 @@ from fedwalk.federation.folders import write_settings
 from fedwalk.federation.processes import tagged
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import Running, inject, running
+from flowering import Running, hook, inject, running
 
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 LARGEST = 32 << 20
@@ -23,8 +23,7 @@ MOST_MEMORY = 1000 << 20
 """Of any of the server's processes; a gigabyte that was taken in would be beyond it."""
 
 TWIST = """
-import builtins, json, os, sys
-real = builtins.__import__
+import json, os
 
 def twisted(kind, fields):
     import numpy as np
@@ -43,23 +42,16 @@ def twisted(kind, fields):
         fields["entries"][-1, -1] = 1_000_000
     return fields
 
-def hooked(name, *rest, **options):
-    module = real(name, *rest, **options)
-    app = sys.modules.get("fedwalk.federation.client_app")
-    if app is not None and hasattr(app, "app") and not hasattr(app, "twisted"):
-        app.twisted = True
-        honest = app.answer
+def change(app):
+    honest = app.answer
 
-        def answer(folder, phase, records):
-            orders = json.load(open(os.environ["FEDWALK_TEST_ORDERS"]))
-            fields = honest(folder, phase, records)
-            kind = orders.get(folder.settings().name, {}).get(phase)
-            return twisted(kind, fields) if kind else fields
+    def answer(folder, phase, records):
+        orders = json.load(open(os.environ["FEDWALK_TEST_ORDERS"]))
+        fields = honest(folder, phase, records)
+        kind = orders.get(folder.settings().name, {}).get(phase)
+        return twisted(kind, fields) if kind else fields
 
-        app.answer = answer
-    return module
-
-builtins.__import__ = hooked
+    app.answer = answer
 """
 """Runs first in the holders' processes: answers as it is ordered to, in place of what the holder would answer."""
 
@@ -78,7 +70,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def up(graph: Graph, orders: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", inject(path / "twist", TWIST))
+        patch.setenv("PYTHONPATH", inject(path / "twist", hook("fedwalk.federation.client_app", "app", TWIST)))
         patch.setenv("FEDWALK_TEST_ORDERS", str(orders))
         with running(path / "federation", graph, prepare=_small_answers) as federation:
             yield federation
@@ -92,14 +84,14 @@ def _small_answers(up: Running) -> None:
 def test_malformed_answers_cost_their_senders_the_run_and_nobody_else(
     up: Running, orders: Path, tmp_path: Path
 ) -> None:
-    orders.write_text(json.dumps({"holder-1": {"vectors": "nan"}, "holder-2": {"matrices": "claim"},
+    orders.write_text(json.dumps({"holder-1": {"vectors": "nan"}, "holder-2": {"walks": "out of range"},
                                   "holder-3": {"walks": "short"}}))  # fmt: skip
     record = up.run(Settings(**CHOSEN), tmp_path / "run")
     account = record["federation"]
     assert account["refused"] == account["lost"]
     assert account["lost"] == {
         "holder-1": "vectors: holder-1: a degree vector must be 4 finite numbers.",
-        "holder-2": "matrices: holder-2: speaks for 1 devices of others, device 0 first.",
+        "holder-2": "walks: holder-2: a sequence names a vertex outside 0 … 59.",
         "holder-3": f"walks: holder-3: {_count(account)} walks must have 20 entries each.",
     }
     assert len(Embedding.load(tmp_path / "run" / "embedding.npz").nodes) == account["embedded"] == 20
@@ -117,7 +109,7 @@ def test_a_gigabyte_is_refused_and_memory_stays_bounded(up: Running, orders: Pat
     account = record["federation"]
     assert account["lost"].keys() == {"holder-1", "holder-2", "holder-3"}
     assert account["refused"]["holder-2"] == "roll: holder-2: speaks for 1 devices of others, device 0 first."
-    assert account["refused"]["holder-3"] == "lists: an array of 1025 MB; the most is 32 MB (federation.toml)."
+    assert account["refused"]["holder-3"] == "lists: an answer of 1025 MB; the most is 32 MB (federation.toml)."
     assert account["embedded"] == 20
     assert account["refused_at_the_door"]["larger than this federation allows"] > 0
     peaks = [_peak_memory(process.pid) for process in tagged(up.started["server"].tag)]

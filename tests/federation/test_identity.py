@@ -22,8 +22,10 @@ from hypothesis import strategies as st
 from fedwalk.errors import InputError
 from fedwalk.federation.identity import (
     Request,
+    authority_fingerprint,
     fingerprint,
     holder_request,
+    new_authority,
     new_keys,
     new_node_key,
     read_request,
@@ -229,6 +231,18 @@ def test_the_fingerprint_is_of_everything_in_the_request_however_it_is_laid_out(
     assert len({fingerprint(request), *(fingerprint(replace(request, **change)) for change in changes)}) == 5
 
 
+def test_the_fingerprint_of_an_authority_is_that_of_its_certificate_as_other_tools_show_it() -> None:
+    pem = new_authority("ward", days=30).certificate
+    digits = x509.load_pem_x509_certificate(pem).fingerprint(hashes.SHA256()).hex()
+    shown = authority_fingerprint(pem)
+    assert shown.replace(" ", "") == digits[:32]
+    assert [len(group) for group in shown.split(" ")] == [4] * 8
+    assert authority_fingerprint(b"from the operator\n" + pem + b"\n") == shown
+    assert authority_fingerprint(new_authority("ward", days=30).certificate) != shown
+    with pytest.raises(InputError, match="The authority's certificate can't be read"):
+        authority_fingerprint(b"junk")
+
+
 def test_a_secret_is_its_owners_alone_and_not_overwritten_unasked(tmp_path: Path) -> None:
     path = tmp_path / "tls.key"
     write_secret(path, b"first")
@@ -253,3 +267,10 @@ def test_a_secret_does_not_follow_a_link_somebody_laid(tmp_path: Path) -> None:
 def test_a_secret_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere/tls\.key: can't be written: No such file"):
         write_secret(tmp_path / "nowhere" / "tls.key", b"secret")
+
+
+def test_a_secret_that_can_not_take_its_place_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "tls.key").mkdir()
+    with pytest.raises(InputError, match="can't be written"):
+        write_secret(tmp_path / "tls.key", b"secret", replace=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["tls.key"]

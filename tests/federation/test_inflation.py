@@ -1,32 +1,55 @@
 """Answers that are larger in memory than on the wire are refused before they are."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from flwr.app import Array
+from flwr.superlink.grid import http_grid
 
 from fedwalk.errors import ProtocolError
-from fedwalk.federation.inflation import bound_arrays, check_size
+from fedwalk.federation.inflation import array_size, bound_answers
 
 
-def parts(array: Array) -> tuple[bytes, dict[str, object]]:
+def parts(array: Array) -> tuple[bytes, dict[str, Any]]:
     return array.deflate(), dict(array.children)
 
 
-def test_equal_chunks_count_as_often_as_they_are_used() -> None:
-    zeros = Array(np.zeros(40 << 20, np.uint8))
-    content, children = parts(zeros)
-    assert len(children) <= 3
-    check_size(content, children, 46 << 20)
-    with pytest.raises(ProtocolError, match="an array of 45 MB; the most is 39 MB"):
-        check_size(content, children, 39 << 20)
-
-
-def test_an_array_within_the_bound_is_put_together_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def bounded(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Arrays of 16 MB in all; returns what begins the next answer."""
     monkeypatch.setattr(Array, "inflate", Array.__dict__["inflate"])
-    bound_arrays(16 << 20)
+    monkeypatch.setattr(http_grid, "pull_objects", lambda *_, **options: options)
+    bound_answers(16 << 20, 7.5)
+    return http_grid.pull_objects  # type: ignore[attr-defined]
+
+
+def test_equal_chunks_count_as_often_as_they_are_used() -> None:
+    content, children = parts(Array(np.zeros(40 << 20, np.uint8)))
+    assert len(children) <= 3
+    assert 40 << 20 <= array_size(content, children) <= 46 << 20
+
+
+def test_an_array_within_the_bound_is_put_together_as_before(bounded: Any) -> None:
     array = np.arange(3 << 20, dtype=np.int32)
-    content, children = parts(Array(array))
-    assert np.array_equal(Array.inflate(content, children).numpy(), array)  # type: ignore[arg-type]
-    content, children = parts(Array(np.zeros(1 << 28, np.uint8)))
-    with pytest.raises(ProtocolError):
-        Array.inflate(content, children)  # type: ignore[arg-type]
+    assert np.array_equal(Array.inflate(*parts(Array(array))).numpy(), array)
+
+
+def test_an_array_beyond_the_bound_is_refused(bounded: Any) -> None:
+    with pytest.raises(ProtocolError, match="an answer of 260 MB; the most is 16 MB"):
+        Array.inflate(*parts(Array(np.zeros(1 << 28, np.uint8))))
+
+
+def test_the_bound_is_for_all_arrays_of_an_answer_together(bounded: Any) -> None:
+    content, children = parts(Array(np.zeros(4 << 20, np.uint8)))
+    for _ in range(3):
+        Array.inflate(content, children)
+    assert 3 * array_size(content, children) <= 16 << 20 < 4 * array_size(content, children)
+    with pytest.raises(ProtocolError, match="an answer of 16 MB"):
+        Array.inflate(content, children)
+    bounded()
+    Array.inflate(content, children)
+
+
+def test_pieces_that_never_come_are_waited_for_as_long_as_was_said(bounded: Any) -> None:
+    assert bounded() == {"max_time": 7.5}

@@ -178,7 +178,7 @@ def test_ids_are_pinned_to_their_names(memory: Memory) -> None:
     memory.pin_names(["a", "b"])
     memory.pin_names(["a", "b", "c"])
     memory.pin_names(["a"])
-    with pytest.raises(ProtocolError, match=r"vertex 2 is 'd', and was 'c' before"):
+    with pytest.raises(ProtocolError, match=r"vertex 2 is 'd', and had another name before"):
         memory.pin_names(["a", "b", "d"])
 
 

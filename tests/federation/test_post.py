@@ -12,22 +12,38 @@ from flwr.serverapp import Grid
 from fedwalk.federation import post as post_module
 from fedwalk.federation.coordinator import Failure
 from fedwalk.federation.parcels import RollAnswer, RollQuestion, WalksQuestion
-from fedwalk.federation.post import FlowerPost, read_reply
+from fedwalk.federation.post import LAGGARDS, FlowerPost, read_reply
 from fedwalk.federation.records import REFUSAL, fields_to_records, to_records
 from holders import carried
 from parcel_samples import SAMPLES
 
 NODES = {"ada": 11, "ben": 12, "cyd": 13}
 QUESTION = SAMPLES[RollQuestion]
+LARGEST = 10_000
+
+
+@dataclass
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 @dataclass
 class Nodes:
-    """A grid in memory: `answers` has what each node sends back, `late` after how many looks it does."""
+    """A grid in memory: `answers` has what each node sends back, `late` after how many looks it does, `at` when."""
 
     online: set[int] = field(default_factory=lambda: set(NODES.values()))
     answers: dict[int, Any] = field(default_factory=dict)
     late: dict[int, int] = field(default_factory=dict)
+    at: dict[int, float] = field(default_factory=dict)
+    clock: Clock = field(default_factory=Clock)
     ids: list[Any] | None = None
     pushed: dict[str, Message] = field(default_factory=dict)
     looks: int = 0
@@ -46,7 +62,8 @@ class Nodes:
         self.looks += 1
         for message in (self.pushed[name] for name in ids):
             node = message.metadata.dst_node_id
-            if node in self.answers and self.looks > self.late.get(node, 0):
+            due = self.looks > self.late.get(node, 0) and self.clock.now >= self.at.get(node, 0.0)
+            if node in self.answers and due:
                 yield Message(self.answers[node], reply_to=message)
 
 
@@ -56,7 +73,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(nodes: Nodes, question: Any = QUESTION, patience: float = 0.05) -> dict[str, Any]:
-    post = FlowerPost(cast(Grid, nodes), NODES, patience)
+    post = FlowerPost(cast(Grid, nodes), NODES, patience, LARGEST)
     return dict(post.ask(dict.fromkeys(NODES, question)))
 
 
@@ -78,7 +95,7 @@ def test_everybody_is_asked_and_answers_for_themselves() -> None:
 
 def test_who_is_offline_or_unknown_is_not_waited_for() -> None:
     nodes = Nodes(online={11}, answers={11: roll("ada", 1)})
-    post = FlowerPost(cast(Grid, nodes), {"ada": 11, "ben": 12}, patience=20)
+    post = FlowerPost(cast(Grid, nodes), {"ada": 11, "ben": 12}, 20, LARGEST)
     found = dict(post.ask(dict.fromkeys(["cyd", "ben", "ada"], QUESTION)))
     assert found["cyd"] == found["ben"] == Failure("not online")
     assert len(nodes.pushed) == 1
@@ -97,6 +114,47 @@ def test_walks_take_as_long_as_they_take() -> None:
     assert not any(isinstance(one, Failure) for one in ask(nodes, question, patience=0.0).values())
 
 
+def walk(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Ask for walks with a patience of 10 seconds, of the grid's own clock."""
+    monkeypatch.setattr(post_module, "time", nodes.clock)
+    monkeypatch.setattr(post_module, "POLL", 1.0)
+    return ask(nodes, SAMPLES[WalksQuestion], patience=10.0)
+
+
+EARLY = {
+    "an error of Flower's": Error(3, "the node is gone"),
+    "a refusal": fields_to_records({REFUSAL: "not with me"}),
+    "what can't be read": RecordDict(),
+    "an answer": roll("ada", 1),
+}
+
+
+@pytest.mark.parametrize("early", list(EARLY.values()), ids=list(EARLY))
+def test_one_early_reply_does_not_cut_off_those_who_still_walk(early: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(answers={11: early, 12: roll("ben", 2), 13: roll("cyd", 3)}, at={12: 5000.0, 13: 5050.0})
+    found = walk(nodes, monkeypatch)
+    assert not isinstance(found["ben"], Failure)
+    assert not isinstance(found["cyd"], Failure)
+
+
+@pytest.mark.parametrize("first", [roll("ada", 1), Error(3, "the node is gone")], ids=["answer", "fail"])
+def test_who_walks_on_long_after_all_others_is_given_up(first: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(answers={11: first, 12: roll("ben", 2)}, at={12: 5000.0})
+    assert walk(nodes, monkeypatch)["cyd"] == Failure("no answer, long after the others")
+    assert 0 <= nodes.clock.now - (5000 + LAGGARDS * 10) <= 2
+
+
+def test_who_fails_after_another_has_answered_makes_the_rest_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(answers={11: roll("ada", 1), 12: Error(3, "the node is gone")}, at={11: 100.0, 12: 3000.0})
+    assert walk(nodes, monkeypatch)["cyd"] == Failure("no answer, long after the others")
+    assert 0 <= nodes.clock.now - (3000 + LAGGARDS * 10) <= 2
+
+
+def test_an_answer_beyond_the_federations_bound_is_refused() -> None:
+    found = ask(Nodes(answers={node: roll(name, *range(5000)) for name, node in NODES.items()}))
+    assert set(found.values()) == {Failure("records: arrays of more than 0 MB in all.", refused=True)}
+
+
 @pytest.mark.parametrize("ids", [[], [None]])
 def test_a_question_that_the_server_cannot_take_costs_its_holder_only(ids: list[Any]) -> None:
     assert set(ask(Nodes(ids=ids)).values()) == {Failure("the server couldn't take the question")}
@@ -108,11 +166,13 @@ def reply(content: Any, node: int = 11) -> Message:
 
 
 def test_an_answer_from_another_node_is_refused() -> None:
-    assert read_reply(reply(roll("ada", 1), node=12), 11) == Failure("the answer came from another node", refused=True)
+    assert read_reply(reply(roll("ada", 1), node=12), 11, LARGEST) == Failure(
+        "the answer came from another node", refused=True
+    )
 
 
 def test_an_error_of_flowers_is_a_failure_and_no_refusal() -> None:
-    found = read_reply(reply(Error(3, "x" * 9999)), 11)
+    found = read_reply(reply(Error(3, "x" * 9999)), 11, LARGEST)
     assert isinstance(found, Failure)
     assert not found.refused
     assert found.reason.startswith("Flower: xxx")
@@ -120,12 +180,12 @@ def test_an_error_of_flowers_is_a_failure_and_no_refusal() -> None:
 
 
 def test_a_holder_that_refuses_is_quoted() -> None:
-    found = read_reply(reply(fields_to_records({REFUSAL: "not with me"})), 11)
+    found = read_reply(reply(fields_to_records({REFUSAL: "not with me"})), 11, LARGEST)
     assert found == Failure("refused: not with me")
 
 
 def test_records_that_cannot_be_read_are_refused() -> None:
-    found = read_reply(reply(RecordDict()), 11)
+    found = read_reply(reply(RecordDict()), 11, LARGEST)
     assert isinstance(found, Failure)
     assert found.refused
     assert "expected one of arrays" in found.reason
@@ -133,8 +193,8 @@ def test_records_that_cannot_be_read_are_refused() -> None:
 
 def test_the_beginning_waits_for_those_who_are_to_come_and_not_for_ever() -> None:
     nodes = Nodes(online={11, 12})
-    post = FlowerPost(cast(Grid, nodes), NODES, patience=0.05)
+    post = FlowerPost(cast(Grid, nodes), NODES, 0.05, LARGEST)
     post.await_online({"ada", "ben", "stranger"})
     post.await_online({"cyd"})
     nodes.online.add(13)
-    FlowerPost(cast(Grid, nodes), NODES, patience=10**6).await_online(set(NODES))
+    FlowerPost(cast(Grid, nodes), NODES, 10**6, LARGEST).await_online(set(NODES))

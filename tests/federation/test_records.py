@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.parcels import ListsAnswer, RollAnswer, VectorsAnswer, pack
-from fedwalk.federation.records import VERSION, fields_from_records, from_records, to_records
+from fedwalk.federation.records import MOST_FIELDS, VERSION, fields_from_records, from_records, to_records
 from holders import carried
 from parcel_samples import SAMPLES
 
@@ -194,3 +194,36 @@ def test_a_field_in_both_records_is_still_checked_as_one() -> None:
     records = to_records(SAMPLES[RollAnswer])
     records["values"] = ConfigRecord({"holder": "ada", "devices": 3, "simulated": False, "version": VERSION})
     assert from_records(RollAnswer, carried(records)).devices.tolist() == [0, 1, 2]
+
+
+def many(arrays: int, values: int, data: bytes) -> RecordDict:
+    """Records with one array under many names, and so many values beside it, the version among them."""
+    one = Array(dtype="uint8", shape=(1,), stype="numpy.ndarray", data=data)
+    plain = {f"value-{i}": i for i in range(values - 1)}
+    return RecordDict(
+        {
+            "arrays": ArrayRecord({f"array-{i}": one for i in range(arrays)}),
+            "values": ConfigRecord({**plain, "version": VERSION}),
+        }
+    )
+
+
+def test_one_array_under_many_names_counts_as_often_and_is_not_copied_before() -> None:
+    data = saved(np.zeros(1_000_000, np.uint8))
+    assert len(fields_from_records(many(40, 1, data), most=40 * len(data))) == 40
+    records = many(40, 1, data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match="records: arrays of more than 38 MB in all"):
+            fields_from_records(records, most=40 * len(data) - 1)
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("arrays", "values"), [(MOST_FIELDS, 1), (1, MOST_FIELDS), (MOST_FIELDS // 2 + 1,) * 2])
+def test_more_fields_than_any_parcel_has_are_refused(arrays: int, values: int) -> None:
+    data = saved(np.zeros(1, np.uint8))
+    assert len(fields_from_records(many(MOST_FIELDS // 2, MOST_FIELDS // 2, data))) == MOST_FIELDS - 1
+    with pytest.raises(ProtocolError, match=rf"records: {arrays + values} fields, which is more than {MOST_FIELDS}"):
+        fields_from_records(many(arrays, values, data))

@@ -58,12 +58,17 @@ def shorter(array: Any) -> Any:
         ("epsilon", to(float("nan"))),
         ("epsilon", to(0.0)),
         ("patience", to(float("inf"))),
+        ("patience", to(float("nan"))),
         ("patience", to(-1.0)),
+        ("patience", to(0.0)),
+        ("patience", to(3600.5)),
         ("predict", to(float("nan"))),
         ("predict", to(1.5)),
         ("holders", to([])),
         ("holders", to(["ada", "ben", "cleo", "ada"])),
         ("addresses", shorter),
+        ("addresses", at(1, "")),
+        ("addresses", at(3, "x" * 301)),
         ("participants", to(np.empty(0, np.int32))),
         ("participants", at(3, 1)),
         ("participants", at(0, -1)),
@@ -138,3 +143,13 @@ def test_a_walk_may_not_start_at_a_dead_device() -> None:
 def test_a_holder_that_the_question_does_not_name_refuses_it() -> None:
     with pytest.raises(ProtocolError, match=r"WalksQuestion\.holders:"):
         Mill(the_question(), own_lists(GRAPH, OWNER, 0), 4, SimulatedRandomness(0))
+
+
+def test_a_patience_of_an_hour_and_a_long_address_are_taken() -> None:
+    asked = replace(the_question(), patience=3600.0, addresses=["x" * 300] * 4)
+    Mill(asked, own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
+
+
+def test_a_holder_without_a_living_device_needs_no_address() -> None:
+    asked = small_question(GRAPH, OWNER, 0, alive=OWNER != 1)
+    Mill(replace(asked, addresses=at(1, "")(asked.addresses)), own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))

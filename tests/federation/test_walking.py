@@ -70,11 +70,9 @@ class Walkers:
 
 def walk(post: Walkers) -> tuple[WalkPhase, Walks]:
     made, table = stages(GRAPH, SETTINGS)
-    account = Account("run", {holder.name: len(holder.devices) for holder in ROSTER.holders})
+    account = Account("run", {holder.name: len(holder.devices) for holder in ROSTER.holders}, patience=5.0)
     coordinator = Coordinator(post, ROSTER, account, Transcript())
-    phase = WalkPhase(
-        coordinator, SETTINGS, np.arange(34, dtype=np.int32), made.plan.bins, made.vectors, table, patience=5.0
-    )
+    phase = WalkPhase(coordinator, SETTINGS, np.arange(34, dtype=np.int32), made.plan.bins, made.vectors, table)
     return phase, phase.run(silent)
 
 

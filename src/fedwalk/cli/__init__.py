@@ -76,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _resume_hint(options: argparse.Namespace) -> str:
     if options.command == "reproduce":
         return " Finished trials are kept: run the same command again to go on from them."
+    if options.command == "federate" and getattr(options, "action", "") == "run":
+        return " The server has stopped the run; finished phases are kept: go on with --resume."
     if options.command != "embed":
         return ""
     flag = "--resume in place of --force" if options.force else "--resume"

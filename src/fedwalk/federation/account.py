@@ -63,6 +63,7 @@ class Account:
     refused_at_the_door: Counter[str] = field(default_factory=Counter)
     walks: WalkCount = field(default_factory=WalkCount)
     wire: Wire = field(default_factory=Wire)
+    patience: float = 0.0
 
     def living(self) -> list[str]:
         """The holders that are still part of the run."""
@@ -86,7 +87,7 @@ class Account:
         """For JSON."""
         # `asdict` would make a mess of Counters: it rebuilds them from pairs, and they count those.
         counts = {name: dict(getattr(self, name)) for name in COUNTERS}
-        rest = {name: getattr(self, name) for name in ("run", "holders", "simulated", "lost", "refused")}
+        rest = {name: getattr(self, name) for name in ("run", "patience", "holders", "simulated", "lost", "refused")}
         return {**rest, **counts, "walks": asdict(self.walks), "wire": asdict(self.wire)}
 
     def save(self, path: Path) -> None:

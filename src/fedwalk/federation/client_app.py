@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from typing import Any
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from fedwalk.errors import BudgetError, ProtocolError
+from fedwalk.errors import BudgetError, ProtocolError, RunFolderError
 from fedwalk.federation.folders import HolderFolder, HolderSettings
 from fedwalk.federation.holder import (
+    PROTOCOL_OF,
     answer_lists,
     answer_matrices,
     answer_roll,
@@ -46,6 +48,9 @@ from fedwalk.run_folder import write_text
 DAY = 86400.0
 """Seconds to wait for an earlier process of this holder: a walk phase takes as long as it takes."""
 
+MOST_ATTEMPTS = 8
+"""Walk phases in one run: more than a server needs for walks that were lost, and no way around the owner's terms."""
+
 log = logging.getLogger("fedwalk")
 app = ClientApp()
 
@@ -59,6 +64,8 @@ def answer(folder: HolderFolder, phase: str, records: RecordDict) -> Fields:
         key = question_key(question)
         fields = memory.recall(phase, key)
         if fields is None:
+            if PROTOCOL_OF.get(phase) == "paper":
+                _enter_paper(memory, _snapshot(memory, question), settings)
             fields = pack(ANSWERS[phase](folder, settings, memory, question))
             memory.keep(phase, key, fields)
     return fields
@@ -79,10 +86,15 @@ def _roll(folder: HolderFolder, settings: HolderSettings, memory: Memory, questi
     lists = memory.keep_snapshot(question.run, lists)
     if question.protocol == "paper":
         # Who takes part tells already who has a neighbour.
-        devices = memory.list_devices(lists, randomness(settings), None)
-        enter_paper(devices)
-        memory.keep_devices(devices)
+        _enter_paper(memory, lists, settings)
     return answer_roll(question, lists, settings.name, settings.simulation_seed is not None)
+
+
+def _enter_paper(memory: Memory, lists: KnownLists, settings: HolderSettings) -> None:
+    """Write down that something without a bound is released, before it is: whatever the roll call was for."""
+    devices = memory.list_devices(lists, randomness(settings), None)
+    if enter_paper(devices):
+        memory.keep_devices(devices)
 
 
 def _lists(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: ListsQuestion) -> Any:
@@ -109,6 +121,8 @@ def _walks(folder: HolderFolder, settings: HolderSettings, memory: Memory, quest
     lists = _snapshot(memory, question).restrict(question.participants)
     if settings.name not in question.holders:
         raise ProtocolError(f"WalksQuestion.holders: {settings.name} isn't among them.")
+    if memory.answered("walks", question.run) >= MOST_ATTEMPTS:
+        raise ProtocolError(f"WalksQuestion: this holder has walked {MOST_ATTEMPTS} times in this run already.")
     me = question.holders.index(settings.name)
     mill = Mill(question, lists, me, randomness(settings))
     show = partial(_show, folder, time.time())
@@ -117,7 +131,8 @@ def _walks(folder: HolderFolder, settings: HolderSettings, memory: Memory, quest
 
 def _show(folder: HolderFolder, began: float, standing: dict[str, Any]) -> None:
     """For `fedwalk federate status`, and for whoever waits."""
-    write_text(folder.progress, json.dumps({"began": began, "now": time.time(), **standing}))
+    with suppress(RunFolderError):
+        write_text(folder.progress, json.dumps({"began": began, "now": time.time(), **standing}))
 
 
 def _snapshot(memory: Memory, question: Any) -> KnownLists:

@@ -4,19 +4,21 @@ init (operator) → enrol (holder) → request.json → admit (operator) → pas
 """
 
 import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from fedwalk.errors import InputError
+from fedwalk.errors import FedWalkError, InputError
 from fedwalk.federation.app_folder import write_app
 from fedwalk.federation.certificates import Authority, as_private, common_name, reading
-from fedwalk.federation.flower import flwr
+from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import (
     FederationFolder,
     FederationSettings,
@@ -28,23 +30,25 @@ from fedwalk.federation.identity import (
     Credentials,
     Request,
     admit,
+    authority_fingerprint,
     certificate_end,
     holder_request,
     new_authority,
     new_keys,
     new_node_key,
+    read_node_key,
     read_request,
     server_certificate,
     write_secret,
 )
 from fedwalk.federation.lists_file import read_lists
 from fedwalk.federation.naming import check_address, check_name
-from fedwalk.federation.private_file import make_private_folder
+from fedwalk.federation.private_file import locked, make_private_folder
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.run_folder import write_text
 
 PASS = "fedwalk pass 1"
-REACHES_ITSELF = ("0.0.0.0", "127.0.0.1", "[::]")
+REACHES_ITSELF = ("0.0.0.0", "127.0.0.1")
 AUTHORITY_YEARS = 10
 
 
@@ -72,14 +76,46 @@ def found(path: Path, settings: FederationSettings, days: int) -> FederationFold
         raise InputError(f"{path}: is a federation already. Name another folder.")
     make_private_folder(path)
     authority = new_authority(settings.name, 365 * AUTHORITY_YEARS)
-    host = settings.address.rpartition(":")[0].strip("[]")
-    _write_credentials(path, "server", server_certificate(authority, [host], days))
+    credentials = _server_credentials(authority, settings.address, days)
+    write_text(path / "authority.pem", authority.certificate.decode())
     write_secret(path / "authority.key", authority.key)
+    write_secret(path / "server.key", credentials.key)
+    write_text(path / "server.pem", credentials.certificate.decode())
     Roster().save(folder.roster)
     write_app(folder.app)
     write_text(folder.nodes, "{}")
     write_settings(folder.settings_file, settings)
     return folder
+
+
+def renew_server(folder: FederationFolder, days: int, address: str | None = None) -> FederationSettings:
+    """Give the server a new key and certificate, for this address if there is a new one; returns what stands now."""
+    with locked(folder.path):
+        settings = folder.settings()
+        address = address or settings.address
+        check_address(address)
+        credentials = _server_credentials(_authority(folder), address, days)
+        write_secret(folder.path / "server.key", credentials.key, replace=True)
+        write_text(folder.path / "server.pem", credentials.certificate.decode())
+        if address != settings.address:
+            listen = following(settings.listen, settings.address, address)
+            settings = replace(settings, address=address, listen=listen)
+            write_settings(folder.settings_file, settings)
+        return settings
+
+
+def following(listen: str, before: str, after: str) -> str:
+    """What to bind once the address has changed: its port, unless another than the address's was bound before.
+
+    Examples
+    --------
+    >>> following("0.0.0.0:9092", "fed.example.org:9092", "fed.example.org:9443")
+    '0.0.0.0:9443'
+    >>> following("0.0.0.0:9092", "fed.example.org:443", "fed.example.org:444")
+    '0.0.0.0:9092'
+    """
+    host, _, port = listen.rpartition(":")
+    return f"{host}:{after.rpartition(':')[2]}" if port == before.rpartition(":")[2] else listen
 
 
 def enrol(path: Path, settings: HolderSettings) -> Request:
@@ -90,6 +126,8 @@ def enrol(path: Path, settings: HolderSettings) -> Request:
     folder = HolderFolder(path)
     check_name(settings.name)
     check_address(settings.address)
+    if folder.settings_file.exists() and (name := folder.settings().name) != settings.name:
+        raise InputError(f"{path}: is the holder {name!r}, which can't be renamed. Make {settings.name!r} elsewhere.")
     devices = read_lists(path / settings.lists).devices
     make_private_folder(path)
     for key, make in (("holder.key", new_keys), ("node.key", new_node_key)):
@@ -105,18 +143,19 @@ def enrol(path: Path, settings: HolderSettings) -> Request:
 
 def admit_holder(folder: FederationFolder, request: Request, days: int) -> Path:
     """Enter the holder in the roster and write its pass, which is to be sent to it."""
-    authority = Authority((folder.path / "authority.pem").read_bytes(), (folder.path / "authority.key").read_bytes())
-    roster = Roster.load(folder.roster).admitted(request)
-    certificate = admit(authority, request, days)
-    content = {
-        "kind": PASS, "name": request.name, "server": folder.settings().address,
-        "authority": authority.certificate.decode(), "certificate": certificate.decode(),
-    }  # fmt: skip
-    path = folder.passport(request.name)
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, json.dumps(content, indent=1) + "\n")
-    roster.save(folder.roster)
-    return path
+    with locked(folder.path):
+        authority = _authority(folder)
+        roster = Roster.load(folder.roster).admitted(request)
+        certificate = admit(authority, request, days)
+        content = {
+            "kind": PASS, "name": request.name, "server": folder.settings().address,
+            "authority": authority.certificate.decode(), "certificate": certificate.decode(),
+        }  # fmt: skip
+        path = folder.passport(request.name)
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, json.dumps(content, indent=1) + "\n")
+        roster.save(folder.roster)
+        return path
 
 
 def take_pass(folder: HolderFolder, path: Path) -> Pass:
@@ -126,6 +165,7 @@ def take_pass(folder: HolderFolder, path: Path) -> Pass:
     if found_pass.name != name:
         raise InputError(f"{path}: is the pass of {found_pass.name!r}, and this holder is {name!r}.")
     _check_certificate(path, found_pass, (folder.path / "holder.key").read_bytes())
+    _check_authority(folder.path / "authority.pem", path, found_pass.authority.encode())
     write_text(folder.path / "authority.pem", found_pass.authority)
     write_text(folder.path / "holder.pem", found_pass.certificate)
     write_text(folder.path / "pass.json", path.read_text(encoding="utf-8"))
@@ -166,34 +206,81 @@ def _check_certificate(path: Path, found_pass: Pass, key: bytes) -> None:
         raise InputError(f"{path}: its certificate is for another name. Get the pass anew from the operator.")
 
 
+def _check_authority(own: Path, path: Path, brought: bytes) -> None:
+    """Refuse a pass of another federation: whoever made it would decide whom this holder trusts."""
+    if not own.exists():
+        return
+    seen, known = authority_fingerprint(brought), authority_fingerprint(own.read_bytes())
+    if seen != known:
+        raise InputError(
+            f"{path}: is by another federation's authority ({seen}) than this holder's ({known}). If the operator "
+            f"really has a new one, compare its fingerprint by phone, move {own} away, and take the pass again."
+        )
+
+
 def remove_holder(folder: FederationFolder, name: str) -> None:
-    """Take a holder out: it is asked nothing more, and its tokens are refused. Its vertices keep their ids."""
-    Roster.load(folder.roster).removed(name).save(folder.roster)
+    """Take a holder out: it is asked nothing more, and its tokens are refused. Its vertices keep their ids.
+
+    Flower goes on knowing its node, since a key that was unregistered could never come back.
+    """
+    with locked(folder.path):
+        Roster.load(folder.roster).removed(name).save(folder.roster)
 
 
 def register_holders(folder: FederationFolder) -> dict[str, int]:
-    """Tell a running server whose SuperNodes may connect; returns their node ids, which are kept."""
-    nodes: dict[str, int] = json.loads(folder.nodes.read_text(encoding="utf-8"))
-    holders = Roster.load(folder.roster).holders
-    for holder in holders:
-        if holder.removed and holder.name in nodes:
-            flwr(folder, "supernode", "unregister", str(nodes.pop(holder.name)))
-    fresh = [holder for holder in holders if not holder.removed and holder.name not in nodes]
-    with ThreadPoolExecutor(4) as pool:
-        found_ids = pool.map(lambda holder: _register(folder, holder), fresh)
-        nodes |= {holder.name: node for holder, node in zip(fresh, found_ids, strict=True)}
-    write_text(folder.nodes, json.dumps(nodes, indent=1))
+    """Tell a running server whose SuperNodes may connect; returns their node ids, which are kept.
+
+    What Flower knows already is read from its database, so that whatever was broken off is taken up. If some can't be
+    registered the others are, and then FlowerError says which.
+    """
+    with locked(folder.path):
+        holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
+        known = _known_nodes(folder.database)
+        nodes = {holder.name: known[key] for holder in holders if (key := _key_in_flower(holder)) in known}
+        fresh = [holder for holder in holders if holder.name not in nodes]
+        with ThreadPoolExecutor(4) as pool:
+            answers = dict(zip(fresh, pool.map(lambda holder: _register(folder, holder), fresh), strict=True))
+        nodes |= {holder.name: answer for holder, answer in answers.items() if isinstance(answer, int)}
+        write_text(folder.nodes, json.dumps(nodes, indent=1))
+    failures = [f"{holder.name} ({answer})" for holder, answer in answers.items() if not isinstance(answer, int)]
+    if failures:
+        raise FlowerError(f"{folder.path}: the server didn't register {', '.join(failures)}. The others may connect.")
     return nodes
 
 
-def _register(folder: FederationFolder, holder: Holder) -> int:
+def _known_nodes(database: Path) -> dict[bytes, int]:
+    """The node ids that Flower has given, by public key; none if it has no database yet."""
+    query = "SELECT public_key, node_id FROM node WHERE status != 'unregistered'"
+    try:
+        with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            return {key: node % (1 << 64) for key, node in connection.execute(query)}  # SQLite's integers are signed
+    except sqlite3.Error:
+        return {}
+
+
+def _key_in_flower(holder: Holder) -> bytes:
+    return read_node_key(holder.node_key).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _register(folder: FederationFolder, holder: Holder) -> int | Exception:
+    """The holder's node id, or why there is none."""
     key = folder.path / "keys" / f"{holder.name}.pub"
     key.parent.mkdir(exist_ok=True)
-    write_text(key, holder.node_key + "\n")
-    return int(str(flwr(folder, "supernode", "register", str(key))["node-id"]))
+    try:
+        write_text(key, holder.node_key + "\n")
+        return int(str(flwr(folder, "supernode", "register", str(key))["node-id"]))
+    except (FedWalkError, KeyError, ValueError) as error:
+        return error
 
 
-def _write_credentials(path: Path, who: str, credentials: Credentials) -> None:
-    write_text(path / "authority.pem", credentials.authority.decode())
-    write_text(path / f"{who}.pem", credentials.certificate.decode())
-    write_secret(path / f"{who}.key", credentials.key)
+def _authority(folder: FederationFolder) -> Authority:
+    try:
+        return Authority(*((folder.path / name).read_bytes() for name in ("authority.pem", "authority.key")))
+    except OSError as error:
+        raise InputError(
+            f"{error.filename}: can't be read ({error.strerror}). Only who has the authority's key can do this."
+        ) from error
+
+
+def _server_credentials(authority: Authority, address: str, days: int) -> Credentials:
+    return server_certificate(authority, [address.rpartition(":")[0].strip("[]")], days)

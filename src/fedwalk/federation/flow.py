@@ -36,7 +36,7 @@ class Embedded:
     vectors: NDArray[np.float32]
 
 
-def run_paper(coordinator: Coordinator, settings: Settings, stages: Stages, patience: float) -> Embedded:
+def run_paper(coordinator: Coordinator, settings: Settings, stages: Stages) -> Embedded:
     """FedWalk over holders: Algorithm 2, then Algorithm 1, then SkipGram."""
     roll = stages.run("roll", partial(coordinator.roll, "paper"))
     settings = settings.resolve(_enough(coordinator, roll.size))
@@ -58,7 +58,7 @@ def run_paper(coordinator: Coordinator, settings: Settings, stages: Stages, pati
     table = build_tables(
         server, DegreeMatrices.stack([matrices[v] for v in np.flatnonzero(left).tolist()]), settings, stages
     )
-    phase = WalkPhase(coordinator, settings, roll, groups, vectors, table, patience)
+    phase = WalkPhase(coordinator, settings, roll, groups, vectors, table)
     walks = stages.run("walks", phase.run)
     if not len(walks.sequences):
         raise ProtocolError(f"no walk came to an end: {coordinator.account.reasons()}.")

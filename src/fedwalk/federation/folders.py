@@ -93,6 +93,11 @@ class FederationFolder:
         return self.path / "server.log"
 
     @property
+    def run_lock(self) -> Path:
+        """Held by the run that is going on."""
+        return self.path / "run.lock"
+
+    @property
     def refusals(self) -> Path:
         """What the server turned away at its door in the last run."""
         return self.path / "refused.json"
@@ -133,8 +138,8 @@ class HolderFolder:
 
     @property
     def memory(self) -> Path:
-        """What must not be forgotten between questions."""
-        return self.path / "memory"
+        """What must not be forgotten between questions; of a simulation apart, for its answers hide nothing."""
+        return self.path / ("memory" if self.settings().simulation_seed is None else "memory-simulated")
 
     @property
     def progress(self) -> Path:
@@ -194,7 +199,9 @@ def _read(path: Path, kind: type[T], command: str) -> T:
         _check_types(kind, table)
         return kind(**table)
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: can't be understood ({error}). Mend it, or make it anew: `{command}`.") from error
+        raise InputError(
+            f"{path}: can't be understood ({error}). Mend it, or move it away and make it anew: `{command}`."
+        ) from error
 
 
 def _check_types(kind: type[Any], table: dict[str, Any]) -> None:

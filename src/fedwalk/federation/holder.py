@@ -100,14 +100,15 @@ def check_terms(terms: Terms, phase: str, question: Any) -> None:
             )
 
 
-def enter_paper(devices: dict[int, ListDevice]) -> None:
+def enter_paper(devices: dict[int, ListDevice]) -> bool:
     """Write into each device's ledger that it takes part in `paper`; the caller keeps the devices, then answers.
+
+    Whether anything was written: if not, there is nothing to keep.
 
     One entry does for all runs: nothing can be added to what is unbounded. From then on no budget holds for the device.
     """
     release = Release.of(Unprotected(UNBOUNDED), "protocol paper", UNBOUNDED, ends=2)
-    for device in devices.values():
-        device.ledger.spend("paper", release)
+    return sum(device.ledger.spend("paper", release) for device in devices.values()) > 0
 
 
 def vertex_names(question: RollQuestion) -> list[str]:

@@ -8,7 +8,6 @@ a certificate back. No private key ever travels.
 import base64
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -35,12 +34,14 @@ from fedwalk.federation.certificates import (
     ssh_line,
 )
 from fedwalk.federation.naming import as_ip, check_address, check_devices, check_name, is_host
+from fedwalk.federation.private_file import store
 
 __all__ = [
     "Authority",
     "Credentials",
     "Request",
     "admit",
+    "authority_fingerprint",
     "certificate_end",
     "fingerprint",
     "holder_request",
@@ -177,8 +178,20 @@ def read_request(data: bytes) -> Request:
 
 def fingerprint(request: Request) -> str:
     """Half of a SHA-256 over the whole request, in groups that two people can read to each other."""
-    digits = hashlib.sha256(_payload(request)).hexdigest()
-    return " ".join(digits[i : i + 4] for i in range(0, 32, 4))
+    return _groups(_payload(request))
+
+
+def authority_fingerprint(pem: bytes) -> str:
+    """The same of an authority's certificate: holders that compare it know that they are in the right federation.
+
+    Examples
+    --------
+    >>> authority = new_authority("ward-7", days=365)
+    >>> len(authority_fingerprint(authority.certificate).split())
+    8
+    """
+    with reading("The authority's certificate", "Get it anew from the federation's operator."):
+        return _groups(x509.load_pem_x509_certificate(pem).public_bytes(formats.Encoding.DER))
 
 
 def admit(authority: Authority, request: Request, days: int, begin: datetime | None = None) -> bytes:
@@ -205,29 +218,12 @@ def read_node_key(text: str) -> ec.EllipticCurvePublicKey:
 
 def write_secret(path: Path, data: bytes, *, replace: bool = False) -> None:
     """Write a file that nobody but its owner can ever read; an existing one is kept unless it is to be replaced."""
-    target = path.with_name(path.name + ".partial") if replace else path
     try:
-        if replace:
-            target.unlink(missing_ok=True)
-        _write_new(target, data)
-        target.replace(path)
+        store(path, data, replace=replace)
     except FileExistsError as error:
         raise InputError(f"{path}: exists already. Keep it, or move it away first.") from error
     except OSError as error:
         raise InputError(f"{path}: can't be written: {error.strerror}. Mend that, then try again.") from error
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    """Make the file, readable by its owner from the start, or leave nothing behind."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        path.unlink()
-        raise
 
 
 def _check_signatures(request: Request, signatures: tuple[str, ...]) -> None:
@@ -249,6 +245,11 @@ def _csr_key(request: Request) -> ec.EllipticCurvePublicKey:
         if not csr.is_signature_valid or csr.subject != common_name(request.name):
             raise ValueError("it is not signed by its own key, or for another name")
         return as_public(csr.public_key())
+
+
+def _groups(data: bytes) -> str:
+    digits = hashlib.sha256(data).hexdigest()
+    return " ".join(digits[i : i + 4] for i in range(0, 32, 4))
 
 
 def _payload(request: Request) -> bytes:

@@ -7,7 +7,6 @@ never come, because its sender stopped or was turned away, is given up as one th
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from flwr.app import Array
@@ -16,28 +15,34 @@ from flwr.supercore.inflatable.inflatable_object import get_object_body
 from fedwalk.errors import ProtocolError
 
 
-def bound_arrays(largest: int) -> None:
-    """From now on refuse, in this process, to put together an array of more bytes than this."""
+def bound_answers(largest: int, seconds: float) -> None:
+    """From now on, in this process: an answer is of so many bytes at most, and its pieces are waited for so long."""
+    from flwr.superlink.grid import http_grid
+
     inflate = Array.inflate.__func__  # type: ignore[attr-defined]
+    name, sizes = "pull_objects", list[int]()
+    pull = getattr(http_grid, name)
+
+    def pulling(*arguments: Any, **options: Any) -> Any:
+        sizes.clear()
+        return pull(*arguments, max_time=seconds, **options)
 
     def bounded(kind: type[Array], content: bytes, children: Mapping[str, Any] | None = None) -> Any:
-        check_size(content, children or {}, largest)
+        sizes.append(array_size(content, children or {}))
+        check_size(sum(sizes), largest)
         return inflate(kind, content, children)
 
+    setattr(http_grid, name, pulling)
     setattr(Array, "inflate", classmethod(bounded))  # noqa: B010 - mypy knows that it is a method
 
 
-def bound_waiting(seconds: float) -> None:
-    """From now on wait this long, in this process, for the pieces of an answer that has been announced."""
-    from flwr.superlink.grid import http_grid
-
-    name = "pull_objects"
-    setattr(http_grid, name, partial(getattr(http_grid, name), max_time=seconds))
-
-
-def check_size(content: bytes, children: Mapping[str, Any], largest: int) -> None:
-    """Refuse an array of too many chunks, each taken to be as large as the largest."""
+def array_size(content: bytes, children: Mapping[str, Any]) -> int:
+    """The bytes of an array at most: every chunk is taken to be as large as the largest."""
     pieces = json.loads(get_object_body(content, Array))["arraychunk_ids"]
-    size = len(pieces) * max((len(chunk.data) for chunk in children.values()), default=0)
+    return len(pieces) * max((len(chunk.data) for chunk in children.values()), default=0)
+
+
+def check_size(size: int, largest: int) -> None:
+    """Refuse an answer that is too large."""
     if size > largest:
-        raise ProtocolError(f"an array of {size >> 20} MB; the most is {largest >> 20} MB (federation.toml).")
+        raise ProtocolError(f"an answer of {size >> 20} MB; the most is {largest >> 20} MB (federation.toml).")

@@ -17,7 +17,7 @@ from fedwalk.federation.account import Account
 from fedwalk.federation.coordinator import Coordinator, Post
 from fedwalk.federation.flow import Embedded, run_ldp, run_paper
 from fedwalk.federation.roster import Roster
-from fedwalk.job import PRIVACY, expected
+from fedwalk.job import PRIVACY, SIMULATED, expected
 from fedwalk.privacy.accounts import list_release, paper_releases
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.privacy.mechanisms import RandomisedResponse
@@ -57,7 +57,8 @@ def federate_to_folder(
         folder.check_resumable(settings)
     else:
         folder.begin(settings, origin=ORIGIN)
-    account = Account.load(notes) if broken_off and notes.exists() else Account(secrets.token_hex(16))
+    known = broken_off and notes.exists()
+    account = Account.load(notes) if known else Account(secrets.token_hex(16), patience=patience)
     account.save(notes)
     stages = Stages(store=_Noting(folder, account, notes), progress=progress)
     before = sum(stages.seconds().values())
@@ -65,7 +66,7 @@ def federate_to_folder(
     if settings.protocol == "ldp":
         embedded = run_ldp(coordinator, settings, stages)
     else:
-        embedded = run_paper(coordinator, settings, stages, patience)
+        embedded = run_paper(coordinator, settings, stages)
     _write_embedding(path, roster, embedded, "simulated federation" if account.simulated else "federation")
     _write_tree(path, roster, stages)
     if keep_walks and stages.has("walks"):
@@ -158,7 +159,7 @@ def describe(
 def _privacy(settings: Settings, account: Account) -> str:
     """What may be said of the run; a word on simulation only where somebody simulated."""
     text = PRIVACY[settings.protocol].format(epsilon=settings.epsilon)
-    return text if account.simulated else text.split(" This run is a simulation")[0]
+    return text + SIMULATED.get(settings.protocol, "") if account.simulated else text
 
 
 def _ledger(settings: Settings, account: Account) -> Ledger:

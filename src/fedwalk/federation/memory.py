@@ -79,7 +79,7 @@ class Memory:
         for vertex, (before, now) in enumerate(zip(known, names, strict=False)):
             if before != now:
                 raise ProtocolError(
-                    f"RollQuestion.names: vertex {vertex} is {now!r}, and was {before!r} before. Ids are given once; "
+                    f"RollQuestion.names: vertex {vertex} is {now!r}, and had another name before. Ids are given once; "
                     "for another federation, use another folder for the holder."
                 )
         if len(names) > len(known):
@@ -106,6 +106,11 @@ class Memory:
                 f"{phase}: this holder has answered {MOST_ANSWERS} questions of the run. Start another run."
             )
         return found
+
+    def answered(self, phase: str, run: str) -> int:
+        """How many questions of this kind were answered in the run."""
+        folder = self._run_folder(_digest(run))
+        return 0 if folder is None else len(list(folder.glob(f"{phase}-*.npz")))
 
     def keep(self, phase: str, key: str, fields: Fields) -> None:
         """Keep an answer, before it leaves."""

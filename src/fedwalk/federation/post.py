@@ -1,7 +1,9 @@
 """Flower as the post: questions out through its Grid, answers in, holders told apart by their registered keys.
 
-A node id of Flower's belongs to a registered public key, and the key to a holder: so an answer is that holder's,
-whatever it says of itself.
+A node id of Flower's belongs to a registered public key, and the key to a holder: nobody else is given its questions.
+Of a reply Flower checks that some registered key sent it, and that it names a question's id and the node that was
+asked; not that the key is that node's. So that an answer is the holder's own rests also on this: the id of the node,
+which is random, and that of the question are known to that holder and to the server alone.
 """
 
 import math
@@ -16,12 +18,12 @@ from flwr.serverapp import Grid
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.coordinator import Failure
 from fedwalk.federation.parcels import Fields
-from fedwalk.federation.records import REFUSAL, fields_from_records, to_records
+from fedwalk.federation.records import MOST_BYTES, REFUSAL, fields_from_records, to_records
 
 LONGEST = 7 * 86400.0
 """Seconds that a walk phase may take."""
 LAGGARDS = 6
-"""How many times `patience` a holder may answer later than the first; holders left alone give up after five."""
+"""How many times `patience` a holder may walk on when half of them are done; ones left alone give up after five."""
 POLL = 0.5
 """Seconds between two looks for answers: Flower has no way to be told."""
 
@@ -30,11 +32,12 @@ class FlowerPost:
     """Carries questions to the holders of `nodes` (name → node id).
 
     `patience` is how long a holder may take to come online at first, and to answer, except for walks: those take
-    as long as they take, and Flower itself notices a holder that is gone.
+    as long as they take, and Flower itself notices a holder that is gone. `largest` is how many bytes of arrays an
+    answer may have.
     """
 
-    def __init__(self, grid: Grid, nodes: dict[str, int], patience: float) -> None:
-        self._grid, self._nodes, self._patience = grid, nodes, patience
+    def __init__(self, grid: Grid, nodes: dict[str, int], patience: float, largest: int) -> None:
+        self._grid, self._nodes, self._patience, self._largest = grid, nodes, patience, largest
 
     def await_online(self, holders: set[str]) -> None:
         """Wait for these holders to be online; after `patience` go on with those who are."""
@@ -64,16 +67,26 @@ class FlowerPost:
             else:
                 waiting[sent] = holder
         if phase == "walks":
-            end = math.inf
+            yield from self._collect(waiting, math.inf, "no answer, long after the others")
+        else:
+            yield from self._collect(waiting, end, f"no answer in {self._patience:g} s")
+
+    def _collect(self, waiting: dict[str, str], end: float, late: str) -> Iterator[tuple[str, Fields | Failure]]:
+        """The answers to what was sent, by its id; at the end the others have failed."""
+        able, answered = len(waiting), 0
         while waiting:
             for sent in list(waiting):
                 for reply in self._pull(sent):
                     holder = waiting.pop(sent)
-                    # Walks end for all holders at once: after the first answer the others are due.
-                    end = min(end, time.monotonic() + LAGGARDS * self._patience)
-                    yield holder, reply if isinstance(reply, Failure) else read_reply(reply, self._nodes[holder])
+                    outcome = read_reply(reply, self._nodes[holder], self._largest)
+                    failed = isinstance(outcome, Failure)
+                    able, answered = able - failed, answered + (not failed)
+                    # Walks end for all holders at once: when half of those who can have answered, the others are due.
+                    # A few that fail, or answer before it is time, say nothing about the rest.
+                    if 0 < able <= 2 * answered:
+                        end = min(end, time.monotonic() + LAGGARDS * self._patience)
+                    yield holder, outcome
             if waiting and time.monotonic() > end:
-                late = "no answer, long after the first" if phase == "walks" else f"no answer in {self._patience:g} s"
                 yield from ((holder, Failure(late)) for holder in waiting.values())
                 return
             if waiting:
@@ -91,14 +104,16 @@ class FlowerPost:
             return [Failure(f"the answer can't be put together ({type(error).__name__})", refused=True)]
 
 
-def read_reply(reply: Message, node: int) -> Fields | Failure:
+def read_reply(reply: Message | Failure, node: int, largest: int = MOST_BYTES) -> Fields | Failure:
     """The fields of an answer, or why there are none; ones that can't be read are the reader's to refuse."""
+    if isinstance(reply, Failure):
+        return reply
     if reply.has_error():
         return Failure(f"Flower: {str(reply.error.reason)[:300]}")
     if reply.metadata.src_node_id != node:
         return Failure("the answer came from another node", refused=True)
     try:
-        fields = fields_from_records(reply.content)
+        fields = fields_from_records(reply.content, largest)
     except ProtocolError as error:
         return Failure(str(error), refused=True)
     if fields.keys() == {REFUSAL}:

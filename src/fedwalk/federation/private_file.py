@@ -1,14 +1,16 @@
 """Files that only their owner may read: whole or not there, and on the disk before anybody is told.
 
-Neighbour lists and what a holder has answered are kept like this. The name is durable too, since a file that a crash
-loses after its content was sent is worse than none.
+Keys, neighbour lists and what a holder has answered are kept like this. The name is durable too, since a file that a
+crash loses after its content was sent is worse than none. `locked` is for files that are read, changed and written.
 """
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fedwalk.errors import RunFolderError
+from fedwalk.errors import InputError, RunFolderError
 
 
 def make_private_folder(path: Path) -> None:
@@ -23,21 +25,48 @@ def make_private_folder(path: Path) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Replace the file by these bytes, in one step that survives a crash."""
-    partial = path.with_name(path.name + ".partial")
     try:
-        partial.unlink(missing_ok=True)  # its permissions might be others
-        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        store(path, data, replace=True)
+    except OSError as error:
+        raise _failure(path, error) from error
+
+
+def store(path: Path, data: bytes, *, replace: bool) -> None:
+    """Write the file, or FileExistsError if there is one that isn't to be replaced; other OSErrors as they come."""
+    target = path.with_name(path.name + ".partial") if replace else path
+    if replace:
+        target.unlink(missing_ok=True)  # its permissions might be others
+    descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
-        _sync_folder(path.parent)
-    except BaseException as error:
+        target.replace(path)
+    except BaseException:
         with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise _failure(path, error) from error
+            target.unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The folder for this process and thread alone, among all that ask like this; the others wait.
+
+    The lock ends with the block, or with the process, however that ends.
+    """
+    try:
+        descriptor = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: can't be changed ({error.strerror}). Is it the right folder, and yours?"
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _sync_folder(path: Path) -> None:

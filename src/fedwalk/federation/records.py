@@ -1,7 +1,7 @@
 """Parcels as Flower's records and back: arrays in an ArrayRecord, numbers and texts in a ConfigRecord.
 
 An answer comes from a machine that nobody vouches for, so an array is looked at before it is made: what its header
-promises must be exactly what is there.
+promises must be exactly what is there, and all of them together have a bound.
 """
 
 import math
@@ -20,6 +20,8 @@ from fedwalk.federation.parcels import Fields, pack, unpack
 P = TypeVar("P")
 ARRAYS, VALUES = "arrays", "values"
 MOST_BYTES = 8 << 30
+MOST_FIELDS = 64
+"""Far more than any parcel has."""
 REFUSAL = "refusal"
 """In place of an answer: the one field that says why there is none."""
 VERSION = "fedwalk 1"
@@ -46,18 +48,20 @@ def from_records(kind: type[P], records: RecordDict) -> P:
     return unpack(kind, fields_from_records(records))
 
 
-def fields_from_records(records: RecordDict) -> Fields:
-    """The fields of whatever came."""
+def fields_from_records(records: RecordDict, most: int = MOST_BYTES) -> Fields:
+    """The fields of whatever came, if their arrays are of no more than so many bytes in all."""
     arrays, values = records.get(ARRAYS), records.get(VALUES)
     if not isinstance(arrays, ArrayRecord) or not isinstance(values, ConfigRecord) or len(records) != 2:
         raise ProtocolError(f"records: expected one of arrays and one of values; got {', '.join(records) or 'none'}.")
+    if len(arrays) + len(values) > MOST_FIELDS:
+        raise ProtocolError(f"records: {len(arrays) + len(values)} fields, which is more than {MOST_FIELDS}.")
     content = {name: _plain(name, value) for name, value in values.items()}
     version = content.pop("version", None)
     if version != VERSION:
         raise ProtocolError(f"records: of version {version!r}, this is {VERSION!r}. Install one fedwalk everywhere.")
     # One array under many names is one on the way, and many here.
-    if sum(len(value.data) for value in arrays.values()) > MOST_BYTES:
-        raise ProtocolError(f"records: arrays of more than {MOST_BYTES >> 30} GB in all.")
+    if sum(len(value.data) for value in arrays.values()) > most:
+        raise ProtocolError(f"records: arrays of more than {most >> 20} MB in all.")
     return content | {name: _array(name, value) for name, value in arrays.items()}
 
 

@@ -1,17 +1,22 @@
 """Starting a run on a federation's server and following it from the same machine, until it ends or breaks off."""
 
 import json
+import secrets
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedwalk.errors import FedWalkError
+import psutil
+
+from fedwalk.errors import FedWalkError, FedWalkWarning, SettingsError
 from fedwalk.federation.enrolment import register_holders
-from fedwalk.federation.flower import flwr
+from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
+from fedwalk.federation.locks import is_busy
 from fedwalk.federation.service import is_running, last_words
 from fedwalk.job import read_run
 from fedwalk.run_folder import open_run_folder, write_text
@@ -19,6 +24,10 @@ from fedwalk.settings import Settings
 from fedwalk.stages import Progress
 
 POLL = 0.2
+MOST_PATIENCE = 3600.0
+"""More is refused by holders, who would be kept waiting."""
+STARTING = 120.0
+"""Seconds that the server may take to begin a run."""
 
 
 class RunError(FedWalkError):
@@ -35,7 +44,11 @@ def run(
     `local` are holders on this machine: their own count of finished walks is shown, which the server doesn't know.
     """
     check_settings(settings)
+    if not 0 < patience <= MOST_PATIENCE:
+        raise SettingsError(f"patience = {patience:g}: must be above 0, and {MOST_PATIENCE:g} seconds at most.")
     _check_up(folder)
+    if is_busy(folder.run_lock):
+        raise RunError(f"{folder.path}: another run is going on. Wait for it to end; Ctrl-C in its window stops it.")
     if resume and (output / "run.json").exists():
         return read_run(output)
     open_run_folder(output, force=force, resume=resume)
@@ -46,17 +59,31 @@ def run(
         "keep_walks": keep_walks,
         "settings": {name: value for name, value in asdict(settings).items() if value is not None},
     }  # fmt: skip
-    path = folder.path.resolve() / "job.json"
+    path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
     write_text(path, json.dumps(job, indent=1))
-    register_holders(folder)
-    flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
-    for event in _follow(folder, events, local):
+    try:
+        register_holders(folder)
+    except FlowerError as error:
+        warnings.warn(str(error), FedWalkWarning, stacklevel=2)
+    number = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")["run-id"]
+    try:
+        _report(_follow(folder, events, local), progress)
+    except KeyboardInterrupt:
+        flwr(folder, "stop", str(number))
+        raise
+    finally:
+        path.unlink(missing_ok=True)
+        events.unlink(missing_ok=True)
+    return read_run(output)
+
+
+def _report(events: Iterator[dict[str, Any]], progress: Progress | None) -> None:
+    """Pass the run's progress on until it has ended."""
+    for event in events:
         if "error" in event:
             raise RunError(f"{event['error']} Finished phases are kept: go on with --resume.")
         if progress is not None and "stage" in event:
             progress(event["stage"], event["done"], event["total"])
-    events.unlink(missing_ok=True)
-    return read_run(output)
 
 
 def _check_up(folder: FederationFolder) -> None:
@@ -65,20 +92,21 @@ def _check_up(folder: FederationFolder) -> None:
 
 
 def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder]) -> Iterator[dict[str, Any]]:
-    """Every event of the run up to its end; RunError if the server ends before."""
-    at, began, stage = 0, time.time(), ""
+    """Every event of the run up to its end; RunError if the server, or the process that does the run, ends before."""
+    at, began, stage, pid = 0, time.time(), "", 0
     while True:
-        alive = is_running(folder.state)
+        alive = is_running(folder.state) and (psutil.pid_exists(pid) if pid else time.time() < began + STARTING)
         lines = _new_lines(events, at)
         for line in lines:
             at += len(line)
             event = json.loads(line)
-            stage = event.get("stage", stage)
+            stage, pid = event.get("stage", stage), event.get("pid", pid)
             yield event
             if "ended" in event or "error" in event:
                 return
         if not lines and not alive:
-            raise RunError(f"the server has ended: {last_words(folder.log)}. Start it again, then go on with --resume.")
+            what = "the server has ended" if not is_running(folder.state) else "the server's part of the run has ended"
+            raise RunError(f"{what}: {last_words(folder.log)}. Mend that, start it again, then go on with --resume.")
         if stage == "walks" and local:
             yield from _walking(local, began)
         time.sleep(POLL)

@@ -4,6 +4,7 @@ The job is a file on the server's own machine; `progress.jsonl` beside the run's
 """
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from fedwalk.errors import FedWalkError
+from fedwalk.errors import FedWalkError, ProtocolError
 from fedwalk.federation.folders import FederationFolder
-from fedwalk.federation.inflation import bound_arrays, bound_waiting
+from fedwalk.federation.inflation import bound_answers
 from fedwalk.federation.job import EVENTS, federate_to_folder
+from fedwalk.federation.locks import held
 from fedwalk.federation.post import FlowerPost
 from fedwalk.federation.roster import Roster
 from fedwalk.settings import Settings
@@ -53,8 +55,12 @@ def main(grid: Grid, context: Context) -> None:
     output = Path(job["output"])
     output.mkdir(parents=True, exist_ok=True)
     events = Events(output / EVENTS)
+    events.say(pid=os.getpid())
     try:
-        run(grid, job, events)
+        with held(FederationFolder(Path(job["federation"])).run_lock) as free:
+            if not free:
+                raise ProtocolError("another run of this federation is going on. Wait for it to end, or stop it.")
+            run(grid, job, events)
     except FedWalkError as error:
         events.say(error=str(error))
         raise
@@ -68,9 +74,10 @@ def run(grid: Grid, job: dict[str, Any], events: Events) -> None:
     """The run of a job: which federation, which settings, where to."""
     folder = FederationFolder(Path(job["federation"]))
     roster = Roster.load(folder.roster)
-    bound_arrays(folder.settings().largest_answer)
-    bound_waiting(job["patience"])
-    post = FlowerPost(grid, json.loads(folder.nodes.read_text(encoding="utf-8")), job["patience"])
+    largest = folder.settings().largest_answer
+    bound_answers(largest, job["patience"])
+    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+    post = FlowerPost(grid, nodes, job["patience"], largest)
     post.await_online({holder.name for holder in roster.holders if not holder.removed})
     federate_to_folder(
         post, roster, Settings.from_mapping(job["settings"]), Path(job["output"]), patience=job["patience"],

@@ -7,15 +7,18 @@ them even if the command that started them was killed.
 import json
 import signal
 import socket
+import threading
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from fedwalk.errors import FedWalkError, InputError
+from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.enrolment import read_pass, register_holders
-from fedwalk.federation.flower import start_superlink, start_supernode
+from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.processes import Started, stop, stop_tagged, tagged
 from fedwalk.run_folder import write_text
@@ -34,7 +37,11 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
     write_app(folder.app)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)
-        register_holders(folder)
+        try:
+            register_holders(folder)
+        except FlowerError as error:
+            # The others can work; a run will say the same of whom it misses.
+            warnings.warn(str(error), FedWalkWarning, stacklevel=2)
         yield started
 
 
@@ -57,8 +64,37 @@ def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[S
         write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
         yield started
     finally:
-        stop(started)
-        state.unlink(missing_ok=True)
+        with _undisturbed():
+            stop(started)
+            state.unlink(missing_ok=True)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Take being asked to end, or losing the terminal, as Ctrl-C: what was started is stopped on the way out."""
+    with _handling((signal.SIGTERM, signal.SIGHUP), signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Stopping must not be stopped."""
+    with _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handling(signals: Sequence[int], handler: Any) -> Iterator[None]:
+    """Handle these signals so for the block; only the main thread can say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def await_listening(folder: FederationFolder, started: Started) -> None:
@@ -118,12 +154,9 @@ def down(path: Path) -> int:
 
 def until_stopped(started: Started) -> int:
     """Wait until the process ends or somebody asks us to: its code, or 0 when asked."""
-    asked: list[int] = []
-    before = {s: signal.signal(s, lambda number, _: asked.append(number)) for s in (signal.SIGTERM, signal.SIGINT)}
     try:
-        while started.running and not asked:
+        while started.running:
             time.sleep(0.2)
-    finally:
-        for s, handler in before.items():
-            signal.signal(s, handler)
-    return 0 if asked else int(started.process.returncode or 0)
+    except KeyboardInterrupt:
+        return 0
+    return int(started.process.returncode or 0)

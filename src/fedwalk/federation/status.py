@@ -83,8 +83,10 @@ def _numbering(folder: HolderFolder) -> str | None:
     names = folder.memory / "names.json"
     if not names.exists():
         return None
-    digits = hashlib.sha256(names.read_bytes()).hexdigest()
-    return " ".join(digits[i : i + 4] for i in range(0, 16, 4))
+    content = names.read_bytes()
+    digits = hashlib.sha256(content).hexdigest()
+    groups = " ".join(digits[i : i + 4] for i in range(0, 32, 4))
+    return f"{groups} ({len(json.loads(content)):,} vertices)"
 
 
 def _online(folder: FederationFolder) -> dict[str, str]:

@@ -26,6 +26,10 @@ MOST_ENTRIES = 1 << 18
 """Of a walk: more, and a token wouldn't fit into one message with room to spare."""
 MOST_VECTOR = 1e18
 """Of a degree vector's number: predictors round them to 64-bit integers."""
+MOST_PATIENCE = 3600.0
+"""Seconds: a holder waits several times as long for the others, its port open."""
+MOST_ADDRESS = 300
+"""Characters: a host name has at most 253."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,19 +97,23 @@ def _check_numbers(question: WalksQuestion) -> None:
     for name, most in (("burst", MOST), ("length", MOST_ENTRIES), ("count", MOST)):
         _require(1 <= getattr(question, name) <= most, name, f"must be from 1 to {most}")
     _require(0.0 <= question.predict <= 1.0, "predict", "must be a probability")
-    for name in ("epsilon", "patience"):
-        value = getattr(question, name)
-        _require(math.isfinite(value) and value > 0.0, name, "must be a finite number above 0")
+    _require(math.isfinite(question.epsilon) and question.epsilon > 0.0, "epsilon", "must be a finite number above 0")
+    patient = 0.0 < question.patience <= MOST_PATIENCE
+    _require(patient, "patience", f"must be above 0 and at most {MOST_PATIENCE:g} seconds")
 
 
 def _check_holders(question: WalksQuestion, me: int) -> None:
     holders, n = len(question.holders), question.participants.size
     _require(len(set(question.holders)) == holders > me >= 0, "holders", "must name each holder once, and this one")
     _require(len(question.addresses) == holders, "addresses", "must be one per holder")
+    short = all(len(address) <= MOST_ADDRESS for address in question.addresses)
+    _require(short, "addresses", f"must have at most {MOST_ADDRESS} characters each")
     _require(n > 0 and _ascending(question.participants, MOST), "participants", "must be ids, ascending, each once")
     _require(question.owner.size == n, "owner", "must be one per participant")
     _require(_within(question.owner, holders), "owner", "must be indices of holders")
     _require(question.alive.size == n, "alive", "must be one per participant")
+    reachable = all(question.addresses[i] for i in np.unique(question.owner[question.alive]).tolist())
+    _require(reachable, "addresses", "must say where each holder is that takes part")
 
 
 def _check_own(question: WalksQuestion, lists: OwnLists, me: int) -> None:

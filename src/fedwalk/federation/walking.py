@@ -41,7 +41,6 @@ class WalkPhase:
     bins: NDArray[np.int32]
     vectors: NDArray[np.float32]
     table: TreeTable
-    patience: float
 
     def run(self, report: Report) -> Walks:
         """Walk until every walk is finished, or can't be."""
@@ -89,7 +88,7 @@ class WalkPhase:
         return WalksQuestion(
             run=run, key=key, predictor=table.predictor, burst=table.burst, length=settings.walk_length,
             count=self.participants.size * settings.walks, epsilon=float(settings.epsilon),
-            predict=float(settings.predict), patience=self.patience, holders=holders,
+            predict=float(settings.predict), patience=self.coordinator.account.patience, holders=holders,
             addresses=[holder.address for holder in self.coordinator.roster.holders], participants=self.participants,
             owner=owner, alive=alive, walks=walks.astype(np.int64), bins=self.bins, vectors=self.vectors,
             joins=table.tree.linkage[:, :2].astype(np.int32), **encoder,

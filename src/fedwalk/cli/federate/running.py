@@ -97,7 +97,7 @@ def federation_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
     facts += [("lost", f"{holder}: {reason}") for holder, reason in account["lost"].items()]
     if walks["asked"]:
         again = f", {walks['reissued']:,} of them asked for again" if walks["reissued"] else ""
-        facts.append(("walks", f"{walks['finished']:,} of {walks['asked']:,} finished{again}; {walks['lost']:,} lost"))
+        facts.append(("finished", f"{walks['finished']:,} of {walks['asked']:,} walks{again}; {walks['lost']:,} lost"))
         rate = wire["bytes"] / max(1, walks["finished"])
         hops = record["messages"]["hops"]["count"] / max(wire["seconds"], 1e-9)
         facts.append(("hops", f"{hops:,.0f} a second; {wire['batches']:,} batches, {rate:,.0f} bytes a walk"))

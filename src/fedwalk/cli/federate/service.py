@@ -48,11 +48,11 @@ def _server(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.roster import Roster
-    from fedwalk.federation.service import serving, until_stopped
+    from fedwalk.federation.service import interruptible, serving, until_stopped
 
     folder = FederationFolder(options.federation)
     settings = folder.settings()
-    with serving(folder) as started:
+    with interruptible(), serving(folder) as started:
         holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
         print(f"The server listens on {settings.listen}; {len(holders)} holders may connect. Its log: {folder.log}")
         print(f"Next:    fedwalk federate run {folder.path} -o run     Ctrl-C stops the server", flush=True)
@@ -64,13 +64,17 @@ def _holder(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.federation.enrolment import take_pass
     from fedwalk.federation.folders import HolderFolder
-    from fedwalk.federation.service import holding, until_stopped
+    from fedwalk.federation.identity import authority_fingerprint
+    from fedwalk.federation.service import holding, interruptible, until_stopped
 
     folder = HolderFolder(options.holder)
     settings = folder.settings()
     if options.passport:
-        take_pass(folder, options.passport)
-    with holding(folder) as started:
+        taken = take_pass(folder, options.passport)
+        print(
+            f"The authority's fingerprint, to be compared by phone: {authority_fingerprint(taken.authority.encode())}"
+        )
+    with interruptible(), holding(folder) as started:
         print(f"Holder {settings.name} takes part; hops arrive at {settings.listen}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)
         code = until_stopped(started)
