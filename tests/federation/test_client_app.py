@@ -104,3 +104,19 @@ def test_a_resumed_run_keeps_its_patience_and_so_its_questions(village: Village,
         village.run(village.holders(stop_at="walks"), settings, tmp_path / "run", patience=5.0)
     record = village.run(village.holders(), settings, tmp_path / "run", patience=9.0, resume=True)
     assert record["federation"]["patience"] == 5.0
+
+
+def test_a_budget_that_is_spent_is_refused_at_the_roll_call_before_others_release(
+    village: Village, tmp_path: Path
+) -> None:
+    agree(village.folders["holder-0"], protocols=("ldp",), budget=5.0)
+    chosen = Settings(protocol="ldp", epsilon=4.0, dim=4, threads=1)
+    village.run(village.holders(), chosen, tmp_path / "first")
+    again = village.holders()
+    village.run(again, chosen, tmp_path / "same")
+    assert again.phases() == ["roll", "lists"]
+    refused = village.holders()
+    with pytest.raises(ProtocolError, match=r"1 holders of 2 answered; nothing was released: .* budget of 5 are spent"):
+        village.run(refused, replace(chosen, epsilon=3.0), tmp_path / "second", need=2)
+    assert refused.phases() == ["roll"]
+    assert holder_status(village.folders["holder-1"].path)["released"] == "epsilon 4 per edge, over all runs"

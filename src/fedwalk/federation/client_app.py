@@ -24,6 +24,7 @@ from fedwalk.federation.holder import (
     answer_matrices,
     answer_roll,
     answer_vectors,
+    check_budget,
     check_terms,
     enter_paper,
     vertex_names,
@@ -87,6 +88,8 @@ def _roll(folder: HolderFolder, settings: HolderSettings, memory: Memory, questi
     if question.protocol == "paper":
         # Who takes part tells already who has a neighbour.
         _enter_paper(memory, lists, settings)
+    else:
+        check_budget(question, memory.list_devices(lists, randomness(settings), settings.terms.budget))
     return answer_roll(question, lists, settings.name, settings.simulation_seed is not None)
 
 

@@ -100,6 +100,14 @@ def check_terms(terms: Terms, phase: str, question: Any) -> None:
             )
 
 
+def check_budget(question: RollQuestion, devices: dict[int, ListDevice]) -> None:
+    """Refuse at the roll call of `ldp` what would be refused later: by then others would have released for nothing."""
+    if LEAST_EPSILON <= question.epsilon <= MOST_LDP_EPSILON:
+        plan = ListPlan(len(vertex_names(question)), question.epsilon)
+        for device in devices.values():
+            device.check_budget(plan)
+
+
 def enter_paper(devices: dict[int, ListDevice]) -> bool:
     """Write into each device's ledger that it takes part in `paper`; the caller keeps the devices, then answers.
 

@@ -42,11 +42,12 @@ def federate_to_folder(
     resume: bool = False,
     keep_walks: bool = False,
     door: Path | None = None,
+    need: int = 1,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run the protocol over the holders, keep every finished phase, write the results; returns `run.json`'s content.
 
-    `door` is where the server's doorkeeper counts what it turned away.
+    `door` is where the server's doorkeeper counts what it turned away; `need` holders must answer the roll call.
     """
     began = time.perf_counter()
     check_settings(settings)
@@ -62,7 +63,7 @@ def federate_to_folder(
     account.save(notes)
     stages = Stages(store=_Noting(folder, account, notes), progress=progress)
     before = sum(stages.seconds().values())
-    coordinator = Coordinator(post, roster, account, stages.transcript)
+    coordinator = Coordinator(post, roster, account, stages.transcript, need)
     if settings.protocol == "ldp":
         embedded = run_ldp(coordinator, settings, stages)
     else:

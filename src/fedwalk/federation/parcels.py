@@ -32,11 +32,12 @@ Rows = Annotated[NDArray[np.float32], (np.float32, 2)]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RollQuestion:
-    """Who is there, and for which protocol? `names`: the federation's vertices in the order of their ids, as JSON."""
+    """Who is there, for which protocol and ε? `names`: the federation's vertices in the order of their ids, as JSON."""
 
     run: str
     protocol: str
     names: Bytes
+    epsilon: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -82,6 +82,26 @@ def stop_tagged(tag: str, grace: float = GRACE) -> int:
     return len(seen)
 
 
+def is_alive(pid: int) -> bool:
+    """Whether this process runs; one that has ended and that nobody has noticed yet doesn't."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def is_free(address: str) -> bool:
+    """Whether nobody listens on this machine at an address's port."""
+    host, _, port = address.rpartition(":")
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), int(port)))
+        except OSError:
+            return False
+    return True
+
+
 def free_port() -> int:
     """A port of this machine that nobody listens on."""
     with socket.socket() as probe:

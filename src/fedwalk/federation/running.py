@@ -9,17 +9,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from fedwalk.errors import FedWalkError, FedWalkWarning, SettingsError
+from fedwalk.errors import FedWalkError, FedWalkWarning, RunFolderError, SettingsError
 from fedwalk.federation.enrolment import register_holders
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
 from fedwalk.federation.locks import is_busy
+from fedwalk.federation.processes import is_alive
 from fedwalk.federation.service import is_running, last_words
 from fedwalk.job import read_run
-from fedwalk.run_folder import open_run_folder, write_text
+from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder, write_text
 from fedwalk.settings import Settings
 from fedwalk.stages import Progress
 
@@ -36,7 +35,7 @@ class RunError(FedWalkError):
 
 def run(
     folder: FederationFolder, settings: Settings, output: Path, *, patience: float, force: bool = False,
-    resume: bool = False, keep_walks: bool = False, progress: Progress | None = None,
+    resume: bool = False, keep_walks: bool = False, need: int = 1, progress: Progress | None = None,
     local: Sequence[HolderFolder] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Have the server do a run, report its progress, return its record.
@@ -49,14 +48,16 @@ def run(
     _check_up(folder)
     if is_busy(folder.run_lock):
         raise RunError(f"{folder.path}: another run is going on. Wait for it to end; Ctrl-C in its window stops it.")
-    if resume and (output / "run.json").exists():
-        return read_run(output)
+    if resume:
+        _check_resumable(output)
+        if (output / "run.json").exists():
+            return _finished(output, settings)
     open_run_folder(output, force=force, resume=resume)
     events = (output / EVENTS).resolve()
     events.unlink(missing_ok=True)
     job = {
         "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
-        "keep_walks": keep_walks,
+        "keep_walks": keep_walks, "need": need,
         "settings": {name: value for name, value in asdict(settings).items() if value is not None},
     }  # fmt: skip
     path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
@@ -86,6 +87,22 @@ def _report(events: Iterator[dict[str, Any]], progress: Progress | None) -> None
             progress(event["stage"], event["done"], event["total"])
 
 
+def _check_resumable(output: Path) -> None:
+    """A slip in the folder's name would start another run, which costs what a run costs."""
+    if not any((output / name).exists() for name in ("run.json", f"{PROGRESS}/manifest.json")):
+        raise RunFolderError(f"{output}: there is no run to go on with. Check the name, or leave --resume out.")
+
+
+def _finished(output: Path, settings: Settings) -> dict[str, Any]:
+    """The record of a finished run, if it is the one that was asked for."""
+    record = read_run(output)
+    for name, value in asdict(settings).items():
+        old = record["settings"].get(name)
+        if name in record["settings"] and name not in FREE_TO_CHANGE and value is not None and value != old:
+            raise RunFolderError(f"{output}: is finished, with {name} = {old}; now it is {value}. Name another folder.")
+    return record
+
+
 def _check_up(folder: FederationFolder) -> None:
     if not is_running(folder.state):
         raise RunError(f"{folder.path}: its server isn't running. Start it: fedwalk federate server {folder.path}")
@@ -95,7 +112,7 @@ def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder
     """Every event of the run up to its end; RunError if the server, or the process that does the run, ends before."""
     at, began, stage, pid = 0, time.time(), "", 0
     while True:
-        alive = is_running(folder.state) and (psutil.pid_exists(pid) if pid else time.time() < began + STARTING)
+        alive = is_running(folder.state) and (is_alive(pid) if pid else time.time() < began + STARTING)
         lines = _new_lines(events, at)
         for line in lines:
             at += len(line)

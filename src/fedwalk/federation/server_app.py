@@ -81,5 +81,6 @@ def run(grid: Grid, job: dict[str, Any], events: Events) -> None:
     post.await_online({holder.name for holder in roster.holders if not holder.removed})
     federate_to_folder(
         post, roster, Settings.from_mapping(job["settings"]), Path(job["output"]), patience=job["patience"],
-        resume=True, keep_walks=job["keep_walks"], door=folder.refusals, progress=events,
+        resume=True, keep_walks=job["keep_walks"], door=folder.refusals, need=job["need"],
+        progress=events,
     )  # fmt: skip

@@ -5,6 +5,7 @@ them even if the command that started them was killed.
 """
 
 import json
+import re
 import signal
 import socket
 import threading
@@ -20,7 +21,7 @@ from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.enrolment import read_pass, register_holders
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
-from fedwalk.federation.processes import Started, stop, stop_tagged, tagged
+from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.run_folder import write_text
 
 STARTING = 90.0
@@ -35,6 +36,7 @@ class ServiceError(FedWalkError):
 def serving(folder: FederationFolder) -> Iterator[Started]:
     """The federation's server while the block runs: listening, with every admitted holder's key registered."""
     write_app(folder.app)
+    _check_free(folder.state, folder.settings().listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)
         try:
@@ -51,8 +53,17 @@ def holding(folder: HolderFolder) -> Iterator[Started]:
     folder.credentials()
     server = read_pass(folder.path / "pass.json").server
     digest = app_digest(write_app(folder.app))
+    settings = folder.settings()
+    if "paper" in settings.terms.protocols:
+        _check_free(folder.state, settings.listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_supernode(folder, server, digest)) as started:
         yield started
+
+
+def _check_free(state: Path, listen: str, settings: Path) -> None:
+    """Refuse a port that somebody else has, before anything is started."""
+    if not is_running(state) and not is_free(listen):
+        raise ServiceError(f"{listen}: is in use. Stop what uses it, or change `listen` in {settings}.")
 
 
 @contextmanager
@@ -118,7 +129,8 @@ def last_words(log: Path, lines: int = 3) -> str:
         text = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         text = []
-    return " / ".join(line.strip() for line in text[-lines:]) + f" (all of it: {log})"
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in text]
+    return " / ".join([line for line in plain if line][-lines:]) + f" (all of it: {log})"
 
 
 def read_tag(state: Path) -> str | None:
@@ -159,4 +171,5 @@ def until_stopped(started: Started) -> int:
             time.sleep(0.2)
     except KeyboardInterrupt:
         return 0
-    return int(started.process.returncode or 0)
+    code = int(started.process.returncode or 0)
+    return 0 if code in (-signal.SIGTERM, -signal.SIGINT) else code

@@ -55,8 +55,15 @@ def holder_status(path: Path) -> dict[str, Any]:
         "released": _released(folder),
         "certificate_end": end,
         "numbering": _numbering(folder),
-        "walking": json.loads(folder.progress.read_text(encoding="utf-8")) if folder.progress.exists() else None,
+        "walking": _walking(folder),
     }
+
+
+def _walking(folder: HolderFolder) -> Any:
+    try:
+        return json.loads(folder.progress.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def terms_text(terms: Terms) -> str:

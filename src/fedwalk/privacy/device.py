@@ -42,7 +42,7 @@ class ListDevice:
         """The device's whole part in the protocol. Raises BudgetError before anything is drawn or sent."""
         self._check(plan)
         mechanism = RandomisedResponse.of(plan.epsilon)
-        question = f"{plan.vertices} vertices, epsilon {plan.epsilon!r}, epoch {plan.epoch}"
+        question = _question(plan)
         if question not in self.answers:
             if not self.ledger.spend(question, list_release(mechanism)):
                 raise ProtocolError(
@@ -53,6 +53,12 @@ class ListDevice:
             if self.keep is not None:
                 self.keep(self.state())
         return NoisyList(self.identity, self.answers[question])
+
+    def check_budget(self, plan: ListPlan) -> None:
+        """BudgetError if `report` would raise it; nothing is spent, drawn or kept."""
+        if _question(plan) not in self.answers:
+            trial = Ledger(self.ledger.budget, dict(self.ledger.releases))
+            trial.spend(_question(plan), list_release(RandomisedResponse.of(plan.epsilon)))
 
     def _check(self, plan: ListPlan) -> None:
         """The proof is for a list that ascends: a neighbour out of place would be a stranger as well."""
@@ -82,3 +88,8 @@ class ListDevice:
             raise ProtocolError(f"device {self.identity}: the kept state is device {state['device']}'s.")
         self.ledger = Ledger.from_dict(state["ledger"], f"device {self.identity}", self.ledger.budget)
         self.answers = {question: np.array(ids, np.int32) for question, ids in state["answers"].items()}
+
+
+def _question(plan: ListPlan) -> str:
+    """What the plan asks, by which an answer is found again."""
+    return f"{plan.vertices} vertices, epsilon {plan.epsilon!r}, epoch {plan.epoch}"

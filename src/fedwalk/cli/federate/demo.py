@@ -48,7 +48,8 @@ def _demo(options: argparse.Namespace) -> int:
 
     _clear(options.output)
     graph = load_graph(options.graph) if options.graph else social_network(vertices=options.vertices, seed=0)
-    epsilon = options.epsilon or (2.0 if options.protocol == "paper" else 6.0)
+    usual = 2.0 if options.protocol == "paper" else 6.0
+    epsilon = usual if options.epsilon is None else options.epsilon
     settings = Settings(protocol=options.protocol, epsilon=epsilon, walks=options.walks, seed=options.seed or 0)
     with StageBars(f"{options.protocol} over {options.holders} holders: {graph}") as bars:
         bars("keys", 0, 1)

@@ -81,7 +81,7 @@ def _add_enrol(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--listen", metavar="HOST:PORT", help="what its endpoint binds (default 0.0.0.0 and that port)")
     parser.add_argument(
         "--allow", action="append", choices=("ldp", "paper"), metavar="PROTOCOL",
-        help="agree to ldp or paper, may be repeated (default ldp; paper's privacy loss is unbounded)",
+        help="agree to this protocol beside ldp; paper's privacy loss is unbounded (default ldp alone)",
     )  # fmt: skip
     parser.add_argument("--budget", type=float, metavar="E", help="most epsilon per edge, over all runs (default none)")
     parser.add_argument("--most-walks", type=int, metavar="G", help="most walks per device in a run (default any)")
@@ -151,7 +151,7 @@ def _new_holder(options: argparse.Namespace) -> "HolderSettings":
     if missing := [f"--{name}" for name in ("name", "lists", "address") if not getattr(options, name)]:
         raise SettingsError(f"{options.holder}: is no holder yet. To make one, give {', '.join(missing)} too.")
     listen = options.listen or f"0.0.0.0:{options.address.rpartition(':')[2]}"
-    terms = Terms(tuple(options.allow or ("ldp",)), options.budget, options.most_walks)
+    terms = Terms(_allowed(options.allow or []), options.budget, options.most_walks)
     return HolderSettings(options.name, options.address, listen, str(options.lists.resolve()), terms)
 
 
@@ -159,7 +159,7 @@ def _changed(before: "HolderSettings", options: argparse.Namespace) -> "HolderSe
     """What a later `enrol` decides: what is given, and else what stood."""
     from fedwalk.federation.enrolment import following
 
-    given = {"protocols": options.allow and tuple(options.allow), "budget": options.budget}
+    given = {"protocols": options.allow and _allowed(options.allow), "budget": options.budget}
     given["most_walks"] = options.most_walks
     terms = replace(before.terms, **{name: value for name, value in given.items() if value is not None})
     address = options.address or before.address
@@ -171,6 +171,11 @@ def _changed(before: "HolderSettings", options: argparse.Namespace) -> "HolderSe
         lists=str(options.lists.resolve()) if options.lists else before.lists,
         terms=terms,
     )
+
+
+def _allowed(more: list[str]) -> tuple[str, ...]:
+    """ldp, and what the owner allows beside it."""
+    return tuple(dict.fromkeys(["ldp", *more]))
 
 
 def _admit(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--patience", type=float, default=PATIENCE, metavar="S",
         help=f"seconds to wait for a holder that is silent before going on without it (default {PATIENCE:g})",
     )  # fmt: skip
+    parser.add_argument(
+        "--need", type=int, default=1, metavar="N",
+        help="stop before anything is released if fewer holders answer the roll call (default 1)",
+    )  # fmt: skip
     held = parser.add_mutually_exclusive_group()
     held.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
     held.add_argument("--force", action="store_true", help="replace the run that RUN holds")
@@ -57,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     with StageBars(f"{settings.protocol} over {name}") as bars:
         record = run(
             folder, settings, options.output, patience=options.patience, force=options.force, resume=options.resume,
-            keep_walks=options.keep_walks, progress=bars,
+            keep_walks=options.keep_walks, need=options.need, progress=bars,
         )  # fmt: skip
     return show(record, options.output, as_json=options.json)
 
@@ -83,6 +88,10 @@ def show(record: dict[str, Any], output: Path, *, as_json: bool) -> int:
     print_messages(record)
     print_ledger(record)
     print(f"Results: {output}/embedding.npz; the whole record: {output}/run.json")
+    account, vertices = record["federation"], record["graph"]["vertices"]
+    if account["lost"]:
+        lost = f"{len(account['lost'])} of {len(account['holders'])} holders were lost"
+        print(f"fedwalk: note: {lost}; {account['embedded']:,} of {vertices:,} devices are embedded.", file=sys.stderr)
     return 0
 
 
