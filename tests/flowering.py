@@ -13,7 +13,7 @@ from fedwalk.federation.demo import LocalFederation, make_federation
 from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.processes import Started, stop_tagged, tagged
 from fedwalk.federation.running import run
-from fedwalk.federation.service import holding, serving
+from fedwalk.federation.service import holding, interruptible, serving
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
 
@@ -117,11 +117,13 @@ def running(
     """A federation that is up while the block runs; nothing of it is left after, whatever happens in between."""
     up = Running(make_federation(path, graph, 4, seed))
     prepare(up)
-    try:
-        up.start_all()
-        yield up
-    finally:
-        up.stop()
+    # Being asked to end is no reason to leave processes behind.
+    with interruptible():
+        try:
+            up.start_all()
+            yield up
+        finally:
+            up.stop()
     assert not [process for started in up.started.values() for process in tagged(started.tag)]
 
 

@@ -1,0 +1,82 @@
+"""Following a run: it ends with the run, and with whoever was doing it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fedwalk.errors import RunFolderError, SettingsError
+from fedwalk.federation.folders import FederationFolder, FederationSettings, write_settings
+from fedwalk.federation.processes import Started, start, stop
+from fedwalk.federation.running import RunError, _follow, run
+from fedwalk.settings import Settings
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> FederationFolder:
+    found = FederationFolder(tmp_path)
+    write_settings(found.settings_file, FederationSettings("demo", "127.0.0.1:9", "127.0.0.1:9"))
+    return found
+
+
+@pytest.fixture
+def server(folder: FederationFolder) -> Iterator[Started]:
+    """A process that stands for the server: it is there, and that is all that matters here."""
+    started = start(SLEEP, {}, folder.log)
+    folder.state.write_text(json.dumps({"tag": started.tag}))
+    try:
+        yield started
+    finally:
+        stop(started)
+
+
+def write(events: Path, *lines: dict[str, object]) -> None:
+    with events.open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def test_events_are_passed_on_until_the_run_has_ended(
+    folder: FederationFolder, server: Started, tmp_path: Path
+) -> None:
+    events = tmp_path / "events"
+    write(events, {"stage": "roll", "done": 1, "total": 4}, {"ended": True}, {"stage": "never", "done": 1, "total": 1})
+    assert [event.get("stage") for event in _follow(folder, events, ())] == ["roll", None]
+
+
+def test_a_run_whose_process_dies_is_not_waited_for(folder: FederationFolder, server: Started, tmp_path: Path) -> None:
+    """Nobody has taken notice of its end yet: it is a zombie, as Flower leaves them."""
+    events, doing = tmp_path / "events", subprocess.Popen(SLEEP)
+    try:
+        write(events, {"pid": doing.pid}, {"stage": "roll", "done": 1, "total": 4})
+        following = _follow(folder, events, ())
+        assert "pid" in next(following)
+        assert next(following)["stage"] == "roll"
+        doing.kill()
+        with pytest.raises(RunError, match="the server's part of the run has ended"):
+            next(following)
+    finally:
+        doing.kill()
+        doing.wait()
+
+
+def test_a_run_whose_server_dies_is_not_waited_for(folder: FederationFolder, server: Started, tmp_path: Path) -> None:
+    stop(server, grace=0)
+    with pytest.raises(RunError, match="the server has ended"):
+        next(_follow(folder, tmp_path / "events", ()))
+
+
+def test_only_what_is_there_can_be_gone_on_with(folder: FederationFolder, server: Started, tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="there is no run to go on with"):
+        run(folder, Settings(), tmp_path / "typo", patience=5, resume=True)
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("patience", [0, -1, 3601, float("nan")])
+def test_patience_has_its_bounds(folder: FederationFolder, server: Started, tmp_path: Path, patience: float) -> None:
+    with pytest.raises(SettingsError, match="patience"):
+        run(folder, Settings(), tmp_path / "run", patience=patience)
