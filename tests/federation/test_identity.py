@@ -274,3 +274,10 @@ def test_a_secret_that_can_not_take_its_place_leaves_nothing_behind(tmp_path: Pa
     with pytest.raises(InputError, match="can't be written"):
         write_secret(tmp_path / "tls.key", b"secret", replace=True)
     assert [path.name for path in tmp_path.iterdir()] == ["tls.key"]
+
+
+def test_the_same_request_made_twice_has_the_same_fingerprint() -> None:
+    keys = new_keys(), new_node_key()
+    once, twice = (holder_request("clinic", "192.0.2.8:7443", ["ada"], *keys) for _ in range(2))
+    assert once != twice
+    assert fingerprint(read_request(once)) == fingerprint(read_request(twice))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,15 @@ def test_only_what_is_there_can_be_gone_on_with(folder: FederationFolder, server
     with pytest.raises(RunFolderError, match="there is no run to go on with"):
         run(folder, Settings(), tmp_path / "typo", patience=5, resume=True)
     assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("chosen", [{"runtime": "stepwise"}, {"protocol": "deepwalk"}, {"budget": 4.0}])
+def test_what_only_a_simulation_can_do_is_refused(
+    folder: FederationFolder, server: Started, tmp_path: Path, chosen: dict[str, Any]
+) -> None:
+    with pytest.raises(SettingsError, match=next(iter(chosen))):
+        run(folder, Settings(**chosen), tmp_path / "run", patience=5)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("patience", [0, -1, 3601, float("nan")])

@@ -174,12 +174,16 @@ def take_pass(folder: HolderFolder, path: Path) -> Pass:
 
 def read_pass(path: Path) -> Pass:
     """A pass from its file."""
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file. The operator has the pass, in its folder `passes`.")
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         kind = content.pop("kind")
         found_pass = Pass(**content)
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-        raise InputError(f"{path}: isn't a pass ({error}). Get it from the federation's operator.") from error
+        raise InputError(
+            f"{path}: isn't a pass; a request isn't one. Get it from the federation's operator."
+        ) from error
     if kind != PASS or not all(isinstance(value, str) for value in content.values()):
         raise InputError(f"{path}: isn't a pass that this fedwalk can read. Get it anew from the operator.")
     check_address(found_pass.server)

@@ -177,8 +177,13 @@ def read_request(data: bytes) -> Request:
 
 
 def fingerprint(request: Request) -> str:
-    """Half of a SHA-256 over the whole request, in groups that two people can read to each other."""
-    return _groups(_payload(request))
+    """Half of a SHA-256 over all that the request says, in groups that two people can read to each other.
+
+    Of the CSR the key alone counts: its signature is another each time, and the same request made twice is the same.
+    """
+    form = formats.Encoding.DER, formats.PublicFormat.SubjectPublicKeyInfo
+    key = _csr_key(request).public_bytes(*form).hex()
+    return _groups(json.dumps({"kind": KIND, **asdict(request), "csr": key}, sort_keys=True).encode())
 
 
 def authority_fingerprint(pem: bytes) -> str:

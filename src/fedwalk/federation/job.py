@@ -84,6 +84,8 @@ def check_settings(settings: Settings) -> None:
     """Refuse what only a simulation can do."""
     if settings.protocol not in ("paper", "ldp"):
         raise SettingsError(f"protocol = {settings.protocol}: a federation runs paper or ldp; nobody holds the graph.")
+    if settings.runtime != "local":
+        raise SettingsError(f"runtime = {settings.runtime}: is for simulations; here Flower carries the messages.")
     if settings.budget is not None:
         raise SettingsError("budget: in a federation each holder has its own; its owner writes it into holder.toml.")
 

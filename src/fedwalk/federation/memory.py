@@ -117,12 +117,6 @@ class Memory:
         run, _, question = key.partition("-")
         self._write(run, f"{phase}-{question}", fields)
 
-    def forget(self, run: str) -> None:
-        """Remove a run's snapshot and answers; what the devices have answered in `ldp` stays."""
-        folder = self._run_folder(_digest(run))
-        if folder is not None:
-            shutil.rmtree(folder)
-
     def list_devices(self, lists: KnownLists, randomness: Randomness, budget: float | None) -> dict[int, ListDevice]:
         """The `ldp` devices by id, each with its ledger and the answers that it has given."""
         states = self._states()

@@ -71,7 +71,7 @@ def _add_enrol(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser = commands.add_parser(
         "enrol", help="holder: make keys and a request",
         description="Makes the holder's keys, which never leave its folder, and a request for the operator. LISTS has "
-        "a line per device, `device neighbour neighbour …`; it stays where it is, and no neighbour in it is ever sent. "
+        "a line per device, `device neighbour neighbour …`; the file stays where it is and is never sent. "
         "Run it again after adding devices, or with a new --address: what isn't given stays as it was.",
     )  # fmt: skip
     folder_argument(parser, "holder", "folder to make")
