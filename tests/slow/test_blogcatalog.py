@@ -1,13 +1,14 @@
 """The paper's first dataset, where it is at hand: FEDWALK_BLOGCATALOG names the file."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fedwalk
-from fedwalk.stages import peak_rss_bytes
 
 PATH = os.environ.get("FEDWALK_BLOGCATALOG", "")
 pytestmark = [
@@ -53,10 +54,22 @@ def test_encoder_returns_its_input_for_nearly_every_vertex(model: fedwalk.FedWal
     assert table.outputs.size < 10 * 10_312
 
 
-def test_memory_stays_far_below_an_n_by_n_matrix_of_everything(model: fedwalk.FedWalk) -> None:
-    assert model.walks_.sequences.shape == (10_312 * WALKS, 40)
-    peak = peak_rss_bytes()
-    assert peak is None or peak < 1.5e9
+MEASURED = """
+import sys, fedwalk
+from fedwalk.stages import peak_rss_bytes
+model = fedwalk.FedWalk(walks=int(sys.argv[2]))
+model.fit(sys.argv[1])
+print(len(model.walks_.sequences), peak_rss_bytes() or 0)
+"""
+
+
+def test_memory_stays_far_below_an_n_by_n_matrix_of_everything() -> None:
+    """In a process of its own: what other tests have held doesn't count."""
+    command = [sys.executable, "-c", MEASURED, PATH, str(WALKS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    walks, peak = map(int, done.stdout.split())
+    assert walks == 10_312 * WALKS
+    assert peak < 1.5e9
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(8.0, 0.392), (6.0, 0.36), (4.0, 0.30)])
