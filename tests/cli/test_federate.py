@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from fedwalk.federation.enrolment import register_holders
 from fedwalk.federation.flower import flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder, write_settings
 from fedwalk.federation.identity import authority_fingerprint
 from fedwalk.federation.processes import free_port, stop_tagged, tagged
+from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import read_tag
 
 

@@ -1,92 +1,15 @@
-"""The doorkeeper: who may use which API, and how much anybody may send; as an app, and behind a real server."""
+"""The doorkeeper: who may use which API, and how much anybody may send."""
 
 import asyncio
 import base64
-import http.client
 import json
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from fastapi import FastAPI, Request
-from flwr.supercore.error.http import http_error_translator
-from starlette.middleware import Middleware
-from starlette.middleware.base import BaseHTTPMiddleware
 
+from doors import ANN, BOB, CONTROL, HERE, START, THERE, Call, Inner, ask, length, scope_of
 from fedwalk.federation.doorkeeper import LARGEST_BODY, MOST_IN_FLIGHT, Doorkeeper
-
-PULL, CONTROL, START = "/v1/fleet/pull-messages", "/v1/control/list-runs", "/v1/control/start-run"
-HERE, THERE = ("127.0.0.1", 4000), ("192.0.2.9", 4000)
-ANN, BOB = base64.b64encode(b"key of ann "), base64.b64encode(b"key of bob ")
-
-
-@dataclass
-class Inner:
-    """An app that reads all of a body, as Flower's do, and says with what status it liked it."""
-
-    status: int = 200
-    bodies: list[bytes] = field(default_factory=list)
-    scopes: list[str] = field(default_factory=list)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self.scopes.append(scope["type"])
-        if scope["type"] != "http":
-            return
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message["body"], message.get("more_body", False)
-        self.bodies.append(body)
-        await send({"type": "http.response.start", "status": self.status, "headers": []})
-        await send({"type": "http.response.body", "body": b"done"})
-
-
-@dataclass
-class Call:
-    """A request, given to an ASGI app by hand; `read` is how many pieces of its body were taken."""
-
-    path: str = PULL
-    client: tuple[str, int] | None = THERE
-    pieces: tuple[bytes, ...] = (b"",)
-    headers: tuple[tuple[bytes, bytes], ...] = ((b"flwr-public-key", ANN),)
-    kind: str = "http"
-    read: int = 0
-    sent: list[dict[str, Any]] = field(default_factory=list)
-
-    async def receive(self) -> dict[str, Any]:
-        piece, self.read = self.pieces[self.read], self.read + 1
-        return {"type": "http.request", "body": piece, "more_body": self.read < len(self.pieces)}
-
-    async def send(self, message: Any) -> None:
-        self.sent.append(dict(message))
-
-    @property
-    def status(self) -> int:
-        return int(self.sent[0]["status"])
-
-    @property
-    def reason(self) -> str:
-        return bytes(self.sent[1]["body"]).decode()
-
-
-def scope_of(call: Call) -> dict[str, Any]:
-    return {"type": call.kind, "path": call.path, "client": call.client, "headers": list(call.headers)}
-
-
-def ask(app: Any, path: str = PULL, **how: Any) -> Call:
-    call = Call(path, **how)
-    asyncio.run(app(scope_of(call), call.receive, call.send))
-    return call
-
-
-def length(claimed: int | str) -> tuple[tuple[bytes, bytes], ...]:
-    return ((b"flwr-public-key", ANN), (b"content-length", str(claimed).encode()))
 
 
 @pytest.mark.parametrize(
@@ -322,72 +245,6 @@ def test_room_is_given_back_however_a_request_ends() -> None:
     assert all(isinstance(error, LookupError) for error in ended)
     inner.fault = None
     assert ask(door, headers=length(LARGEST_BODY)).status == 200
-
-
-def make_app() -> FastAPI:
-    """Our doorkeeper in front of what turns everything into an answer, as in Flower's SuperLink."""
-    app = FastAPI(
-        middleware=[
-            Middleware(Doorkeeper, largest_answer=50_000),
-            Middleware(BaseHTTPMiddleware, dispatch=http_error_translator),
-        ]
-    )
-
-    @app.post(PULL)
-    @app.post(START)
-    async def take(request: Request) -> int:
-        return len(await request.body())
-
-    return app
-
-
-@contextmanager
-def served(app: Any) -> Iterator[int]:
-    """The app behind a real uvicorn; its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield int(listening.getsockname()[1])
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def post(port: int, path: str, source: str, body: Any = b"", **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20, source_address=(source, 0))
-    try:
-        connection.request("POST", path, body, headers={k.replace("_", "-"): v for k, v in headers.items()})
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
-
-
-def test_behind_a_real_server() -> None:
-    with served(make_app()) as port:
-        assert post(port, START, "127.0.0.1") == (200, "0")
-        assert post(port, START, "127.0.0.2") == (403, "fedwalk: refused: this API is for the server's own machine\n")
-        for trick in ("/v1/fleet/../control/start-run", "//v1/control/start-run", "/v1/fleet%2f..%2fcontrol/start-run"):
-            assert post(port, trick, "127.0.0.2")[0] in (403, 404)
-        assert post(port, START, "127.0.0.2", x_forwarded_for="127.0.0.1")[0] == 403
-        for source in ("127.0.0.1", "127.0.0.2"):
-            assert post(port, PULL, source, b"x" * 10_000) == (200, "10000")
-        chunks = (b"x" * 10_000 for _ in range(10))
-        assert post(port, PULL, "127.0.0.2", chunks) == (413, "fedwalk: refused: larger than this federation allows\n")
-        assert announce(port, 10**12) == b"413"
-        key = ANN.decode()
-        statuses = [post(port, PULL, "127.0.0.2", b"x" * 20_000, flwr_public_key=key)[0] for _ in range(3)]
-        assert statuses == [200, 200, 413]
-        assert post(port, PULL, "127.0.0.2", b"x" * 20_000, flwr_public_key=BOB.decode()) == (200, "20000")
-
-
-def announce(port: int, size: int) -> bytes:
-    """The status for a body that is announced and never sent."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=("127.0.0.2", 0)) as connection:
-        connection.sendall(f"POST {PULL} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode())
-        return connection.recv(1000).split()[1]
 
 
 def test_what_is_turned_away_is_counted_until_the_next_run_starts(tmp_path: Path) -> None:

@@ -4,55 +4,21 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography import x509
 
-from fedwalk.errors import FedWalkError, InputError, SettingsError
-from fedwalk.federation.enrolment import (
-    admit_holder,
-    enrol,
-    found,
-    read_pass,
-    remove_holder,
-    renew_server,
-    take_pass,
-)
+from enrolling import SERVER, holder, settings
+from fedwalk.errors import InputError, SettingsError
+from fedwalk.federation.enrolment import admit_holder, enrol, found, remove_holder, renew_server
 from fedwalk.federation.folders import (
     FederationFolder,
     FederationSettings,
     HolderFolder,
-    HolderSettings,
-    write_settings,
 )
-from fedwalk.federation.holder import Terms
-from fedwalk.federation.identity import Request, authority_fingerprint, certificate_end, read_request
+from fedwalk.federation.identity import Request, certificate_end, read_request
+from fedwalk.federation.passes import read_pass, take_pass
 from fedwalk.federation.roster import Roster
-
-SERVER = FederationSettings("ward", "fed.example.org:9092", "0.0.0.0:9092")
-
-
-@pytest.fixture
-def ward(tmp_path: Path) -> FederationFolder:
-    return found(tmp_path / "ward", SERVER, days=30)
-
-
-def settings(name: str, port: int = 7443, **more: Any) -> HolderSettings:
-    return HolderSettings(name, f"{name}.example.org:{port}", f"0.0.0.0:{port}", "lists.adj", Terms(), **more)
-
-
-def holder(path: Path, name: str, lists: str) -> tuple[HolderFolder, Request]:
-    """A holder's folder with its lists, and the request that it makes."""
-    folder = HolderFolder(path / name)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    (folder.path / "lists.adj").write_text(lists, encoding="utf-8")
-    return folder, enrol(folder.path, settings(name))
-
-
-@pytest.fixture
-def clinic(tmp_path: Path) -> tuple[HolderFolder, Request]:
-    return holder(tmp_path, "clinic", "ann bob\nbob ann\n")
 
 
 def mode(path: Path) -> int:
@@ -252,97 +218,6 @@ def test_who_claims_anothers_name_device_key_or_address_is_not_admitted(
     assert not ward.passport("rival").exists()
 
 
-def test_a_pass_of_somebody_else_is_not_taken(
-    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
-) -> None:
-    _, other = holder(tmp_path, "other", "eve ann\n")
-    with pytest.raises(InputError, match="is the pass of 'other', and this holder is 'clinic'"):
-        take_pass(clinic[0], admit_holder(ward, other, days=20))
-    assert not (clinic[0].path / "holder.pem").exists()
-
-
-def test_a_pass_for_another_key_is_not_taken(
-    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
-) -> None:
-    _, namesake = holder(tmp_path / "elsewhere", "clinic", "ann bob\n")
-    with pytest.raises(InputError, match="is for another key than this holder's"):
-        take_pass(clinic[0], admit_holder(ward, namesake, days=20))
-    with pytest.raises(InputError, match=r"is not there\. It comes with the operator's pass"):
-        clinic[0].credentials()
-
-
-def altered(path: Path, **fields: Any) -> Path:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**content, **fields}), encoding="utf-8")
-    return path
-
-
-def test_a_pass_that_was_put_together_from_two_is_not_taken(
-    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
-) -> None:
-    stranger = found(tmp_path / "stranger", SERVER, days=30)
-    authority = (stranger.path / "authority.pem").read_text(encoding="utf-8")
-    mixed = altered(admit_holder(ward, clinic[1], days=20), authority=authority)
-    with pytest.raises(InputError, match="its certificate isn't by its own authority"):
-        take_pass(clinic[0], mixed)
-
-
-def test_a_pass_of_another_federation_is_not_taken_unless_the_owner_makes_way(
-    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
-) -> None:
-    folder, request = clinic
-    first = take_pass(folder, admit_holder(ward, request, days=20))
-    stranger = found(tmp_path / "stranger", SERVER, days=30)
-    foreign = admit_holder(stranger, request, days=20)
-    with pytest.raises(InputError, match="by another federation's authority") as refused:
-        take_pass(folder, foreign)
-    for federation in (ward, stranger):
-        assert authority_fingerprint((federation.path / "authority.pem").read_bytes()) in str(refused.value)
-    assert folder.credentials().authority == first.authority.encode()
-    assert read_pass(folder.path / "pass.json") == first
-    (folder.path / "authority.pem").rename(folder.path / "authority.old")
-    assert take_pass(folder, foreign).authority.encode() == folder.credentials().authority
-
-
-def test_a_pass_whose_certificate_has_another_name_is_not_taken(
-    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
-) -> None:
-    # The same key under another name: admitted as such, then renamed on its way.
-    folder = HolderFolder(tmp_path / "second")
-    folder.path.mkdir()
-    for name in ("holder.key", "lists.adj"):
-        (folder.path / name).write_bytes((clinic[0].path / name).read_bytes())
-    renamed = altered(admit_holder(ward, enrol(folder.path, settings("second")), days=20), name="clinic")
-    with pytest.raises(InputError, match="its certificate is for another name"):
-        take_pass(clinic[0], renamed)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "[]", "3", "{}", '{"kind": 1}', '{"kind": "fedwalk pass 1"}', "\x00", "null",
-        json.dumps({"kind": "fedwalk pass 1", "name": 1, "server": 2, "authority": 3, "certificate": 4}),
-        json.dumps({"kind": "fedwalk pass 2", "name": "a", "server": "b:1", "authority": "", "certificate": ""}),
-        json.dumps({"kind": "fedwalk pass 1", "name": "a", "server": "b:1", "authority": "", "certificate": ""}),
-        json.dumps({"kind": "fedwalk pass 1", "name": "a", "server": "b", "authority": "", "certificate": ""}),
-    ],
-)  # fmt: skip
-def test_what_is_no_pass_is_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / "pass.json").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError):
-        read_pass(tmp_path / "pass.json")
-
-
-def test_a_pass_without_an_authority_is_refused(
-    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
-) -> None:
-    empty = altered(admit_holder(ward, clinic[1], days=20), authority="")
-    with pytest.raises(InputError, match="the certificates in it can't be read"):
-        take_pass(clinic[0], empty)
-    with pytest.raises(InputError, match="there is no such file"):
-        read_pass(tmp_path / "nowhere.json")
-
-
 def test_a_holder_that_is_removed_keeps_its_ids_and_may_come_back(
     ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
 ) -> None:
@@ -360,44 +235,3 @@ def test_a_holder_that_is_removed_keeps_its_ids_and_may_come_back(
     assert again.holder("clinic").devices == (0, 1)
     assert not again.holder("clinic").removed
     assert again.digest() == roster.digest()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no toml", "name = 3", 'name = "a"\naddress = "b:1"', 'name = "a"\naddress = "b:1"\nlisten = 5',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = "much"',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = true',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nother = 1', "\x00",
-    ],
-)  # fmt: skip
-def test_a_federations_file_that_was_edited_into_nonsense_is_named(text: str, tmp_path: Path) -> None:
-    (tmp_path / "federation.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"federation\.toml: can't be understood"):
-        FederationFolder(tmp_path).settings()
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [
-        "terms = 5", "[terms]\nprotocols = 5", '[terms]\nprotocols = "ldp"', "[terms]\nbudget = -1",
-        '[terms]\nbudget = "all"', "[terms]\nmost_walks = 0.5", "[terms]\nmore = 1", "",
-        "simulation_seed = 1.5\n[terms]", "simulation_seed = true\n[terms]",
-    ],
-)  # fmt: skip
-def test_terms_that_cannot_be_understood_are_no_terms(terms: str, tmp_path: Path) -> None:
-    folder = HolderFolder(tmp_path)
-    write_settings(folder.settings_file, settings("clinic"))
-    plain = folder.settings_file.read_text(encoding="utf-8").partition("\n[terms]")[0]
-    folder.settings_file.write_text(f"{plain}\n{terms}\n", encoding="utf-8")
-    with pytest.raises(FedWalkError):
-        folder.settings()
-
-
-def test_what_is_left_out_of_the_terms_is_the_careful_choice(tmp_path: Path) -> None:
-    folder = HolderFolder(tmp_path)
-    write_settings(folder.settings_file, settings("clinic", simulation_seed=3))
-    assert folder.settings().simulation_seed == 3
-    plain = folder.settings_file.read_text(encoding="utf-8").partition("\n[terms]")[0]
-    folder.settings_file.write_text(f"{plain}\n[terms]\nbudget = 3\n", encoding="utf-8")
-    assert folder.settings().terms == Terms(("ldp",), 3)

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from fedwalk.errors import SettingsError
-from fedwalk.federation.enrolment import admit_holder, enrol, found, take_pass
+from fedwalk.federation.enrolment import admit_holder, enrol, found
 from fedwalk.federation.folders import FederationFolder, FederationSettings, HolderFolder, HolderSettings
 from fedwalk.federation.holder import PROTOCOLS, Terms
 from fedwalk.federation.lists_file import lists_of, save_lists
+from fedwalk.federation.passes import take_pass
 from fedwalk.federation.processes import free_port
 from fedwalk.federation.service import holding, serving
 from fedwalk.graph import Graph

@@ -17,6 +17,7 @@ from fedwalk.federation.account import Account
 from fedwalk.federation.coordinator import Coordinator, Post
 from fedwalk.federation.flow import Embedded, run_ldp, run_paper
 from fedwalk.federation.roster import Roster
+from fedwalk.graph.names import is_integer
 from fedwalk.job import PRIVACY, SIMULATED, expected
 from fedwalk.privacy.accounts import list_release, paper_releases
 from fedwalk.privacy.ledger import Ledger
@@ -38,7 +39,6 @@ def federate_to_folder(
     path: Path,
     *,
     patience: float,
-    force: bool = False,
     resume: bool = False,
     keep_walks: bool = False,
     door: Path | None = None,
@@ -51,7 +51,7 @@ def federate_to_folder(
     """
     began = time.perf_counter()
     check_settings(settings)
-    broken_off = open_run_folder(path, force=force, resume=resume)
+    broken_off = open_run_folder(path, force=False, resume=resume)
     folder = RunFolder(path, roster.digest())
     notes = path / PROGRESS / "federation.json"
     if broken_off:
@@ -120,8 +120,6 @@ def _write_tree(path: Path, roster: Roster, stages: Stages) -> None:
 
 def _names(roster: Roster) -> Any:
     """The vertices' names as an embedding has them: integers if all of them are."""
-    from fedwalk.graph.names import is_integer
-
     names = list(roster.names)
     return np.array([int(name) for name in names]) if all(map(is_integer, names)) else np.array(names, str)
 

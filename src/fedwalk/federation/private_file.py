@@ -1,16 +1,14 @@
 """Files that only their owner may read: whole or not there, and on the disk before anybody is told.
 
 Keys, neighbour lists and what a holder has answered are kept like this. The name is durable too, since a file that a
-crash loses after its content was sent is worse than none. `locked` is for files that are read, changed and written.
+crash loses after its content was sent is worse than none.
 """
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from fedwalk.errors import InputError, RunFolderError
+from fedwalk.errors import RunFolderError
 
 
 def make_private_folder(path: Path) -> None:
@@ -48,25 +46,6 @@ def store(path: Path, data: bytes, *, replace: bool) -> None:
             target.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """The folder for this process and thread alone, among all that ask like this; the others wait.
-
-    The lock ends with the block, or with the process, however that ends.
-    """
-    try:
-        descriptor = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: can't be changed ({error.strerror}). Is it the right folder, and yours?"
-        ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _sync_folder(path: Path) -> None:

@@ -5,17 +5,18 @@ import secrets
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, RunFolderError, SettingsError
-from fedwalk.federation.enrolment import register_holders
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
 from fedwalk.federation.locks import is_busy
 from fedwalk.federation.processes import is_alive
+from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import is_running, last_words
 from fedwalk.job import read_run
 from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder, write_text
@@ -53,29 +54,37 @@ def run(
         if (output / "run.json").exists():
             return _finished(output, settings)
     open_run_folder(output, force=force, resume=resume)
-    events = (output / EVENTS).resolve()
-    events.unlink(missing_ok=True)
+    try:
+        register_holders(folder)
+    except FlowerError as error:
+        warnings.warn(str(error), FedWalkWarning, stacklevel=2)
     job = {
         "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
         "keep_walks": keep_walks, "need": need,
         "settings": {name: value for name, value in asdict(settings).items() if value is not None},
     }  # fmt: skip
+    with _started(folder, job) as events:
+        _report(_follow(folder, events, local), progress)
+    return read_run(output)
+
+
+@contextmanager
+def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
+    """Flower's run of this job while the block follows it, by the file of its events; an interrupt stops it."""
     path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
+    events = Path(job["output"]) / EVENTS
+    events.unlink(missing_ok=True)
     write_text(path, json.dumps(job, indent=1))
     try:
-        register_holders(folder)
-    except FlowerError as error:
-        warnings.warn(str(error), FedWalkWarning, stacklevel=2)
-    number = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")["run-id"]
-    try:
-        _report(_follow(folder, events, local), progress)
-    except KeyboardInterrupt:
-        flwr(folder, "stop", str(number))
-        raise
+        answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
+        try:
+            yield events
+        except KeyboardInterrupt:
+            flwr(folder, "stop", str(answer["run-id"]))
+            raise
     finally:
         path.unlink(missing_ok=True)
         events.unlink(missing_ok=True)
-    return read_run(output)
 
 
 def _report(events: Iterator[dict[str, Any]], progress: Progress | None) -> None:

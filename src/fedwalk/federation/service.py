@@ -18,10 +18,11 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
-from fedwalk.federation.enrolment import read_pass, register_holders
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.passes import read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
+from fedwalk.federation.registration import register_holders
 from fedwalk.run_folder import write_text
 
 STARTING = 90.0

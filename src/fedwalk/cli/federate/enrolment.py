@@ -180,9 +180,10 @@ def _allowed(more: list[str]) -> tuple[str, ...]:
 
 def _admit(options: argparse.Namespace) -> int:
     need_flower()
-    from fedwalk.federation.enrolment import admit_holder, register_holders
+    from fedwalk.federation.enrolment import admit_holder
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.identity import authority_fingerprint, fingerprint, read_request
+    from fedwalk.federation.registration import register_holders
     from fedwalk.federation.service import is_running
 
     folder = FederationFolder(options.federation)
@@ -206,8 +207,9 @@ def _admit(options: argparse.Namespace) -> int:
 
 def _remove(options: argparse.Namespace) -> int:
     need_flower()
-    from fedwalk.federation.enrolment import register_holders, remove_holder
+    from fedwalk.federation.enrolment import remove_holder
     from fedwalk.federation.folders import FederationFolder
+    from fedwalk.federation.registration import register_holders
     from fedwalk.federation.service import is_running
 
     folder = FederationFolder(options.federation)

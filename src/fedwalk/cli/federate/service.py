@@ -62,9 +62,9 @@ def _server(options: argparse.Namespace) -> int:
 
 def _holder(options: argparse.Namespace) -> int:
     need_flower()
-    from fedwalk.federation.enrolment import take_pass
     from fedwalk.federation.folders import HolderFolder
     from fedwalk.federation.identity import authority_fingerprint
+    from fedwalk.federation.passes import take_pass
     from fedwalk.federation.service import holding, interruptible, until_stopped
 
     folder = HolderFolder(options.holder)

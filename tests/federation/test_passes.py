@@ -1,0 +1,108 @@
+"""A holder takes the pass that is its own, by the authority that it knows, and no other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from enrolling import SERVER, holder, settings
+from fedwalk.errors import InputError
+from fedwalk.federation.enrolment import admit_holder, enrol, found
+from fedwalk.federation.folders import (
+    FederationFolder,
+    HolderFolder,
+)
+from fedwalk.federation.identity import Request, authority_fingerprint
+from fedwalk.federation.passes import read_pass, take_pass
+
+
+def test_a_pass_of_somebody_else_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    _, other = holder(tmp_path, "other", "eve ann\n")
+    with pytest.raises(InputError, match="is the pass of 'other', and this holder is 'clinic'"):
+        take_pass(clinic[0], admit_holder(ward, other, days=20))
+    assert not (clinic[0].path / "holder.pem").exists()
+
+
+def test_a_pass_for_another_key_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    _, namesake = holder(tmp_path / "elsewhere", "clinic", "ann bob\n")
+    with pytest.raises(InputError, match="is for another key than this holder's"):
+        take_pass(clinic[0], admit_holder(ward, namesake, days=20))
+    with pytest.raises(InputError, match=r"is not there\. It comes with the operator's pass"):
+        clinic[0].credentials()
+
+
+def altered(path: Path, **fields: Any) -> Path:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**content, **fields}), encoding="utf-8")
+    return path
+
+
+def test_a_pass_that_was_put_together_from_two_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    stranger = found(tmp_path / "stranger", SERVER, days=30)
+    authority = (stranger.path / "authority.pem").read_text(encoding="utf-8")
+    mixed = altered(admit_holder(ward, clinic[1], days=20), authority=authority)
+    with pytest.raises(InputError, match="its certificate isn't by its own authority"):
+        take_pass(clinic[0], mixed)
+
+
+def test_a_pass_of_another_federation_is_not_taken_unless_the_owner_makes_way(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    folder, request = clinic
+    first = take_pass(folder, admit_holder(ward, request, days=20))
+    stranger = found(tmp_path / "stranger", SERVER, days=30)
+    foreign = admit_holder(stranger, request, days=20)
+    with pytest.raises(InputError, match="by another federation's authority") as refused:
+        take_pass(folder, foreign)
+    for federation in (ward, stranger):
+        assert authority_fingerprint((federation.path / "authority.pem").read_bytes()) in str(refused.value)
+    assert folder.credentials().authority == first.authority.encode()
+    assert read_pass(folder.path / "pass.json") == first
+    (folder.path / "authority.pem").rename(folder.path / "authority.old")
+    assert take_pass(folder, foreign).authority.encode() == folder.credentials().authority
+
+
+def test_a_pass_whose_certificate_has_another_name_is_not_taken(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    # The same key under another name: admitted as such, then renamed on its way.
+    folder = HolderFolder(tmp_path / "second")
+    folder.path.mkdir()
+    for name in ("holder.key", "lists.adj"):
+        (folder.path / name).write_bytes((clinic[0].path / name).read_bytes())
+    renamed = altered(admit_holder(ward, enrol(folder.path, settings("second")), days=20), name="clinic")
+    with pytest.raises(InputError, match="its certificate is for another name"):
+        take_pass(clinic[0], renamed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "3", "{}", '{"kind": 1}', '{"kind": "fedwalk pass 1"}', "\x00", "null",
+        json.dumps({"kind": "fedwalk pass 1", "name": 1, "server": 2, "authority": 3, "certificate": 4}),
+        json.dumps({"kind": "fedwalk pass 2", "name": "a", "server": "b:1", "authority": "", "certificate": ""}),
+        json.dumps({"kind": "fedwalk pass 1", "name": "a", "server": "b:1", "authority": "", "certificate": ""}),
+        json.dumps({"kind": "fedwalk pass 1", "name": "a", "server": "b", "authority": "", "certificate": ""}),
+    ],
+)  # fmt: skip
+def test_what_is_no_pass_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "pass.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        read_pass(tmp_path / "pass.json")
+
+
+def test_a_pass_without_an_authority_is_refused(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
+) -> None:
+    empty = altered(admit_holder(ward, clinic[1], days=20), authority="")
+    with pytest.raises(InputError, match="the certificates in it can't be read"):
+        take_pass(clinic[0], empty)
+    with pytest.raises(InputError, match="there is no such file"):
+        read_pass(tmp_path / "nowhere.json")
