@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +237,17 @@ def test_the_record_is_strict_json(network: Graph, tmp_path: Path) -> None:
 
 def test_peak_memory_is_in_bytes() -> None:
     assert 10**7 < (peak_rss_bytes() or 10**8) < 10**12
+
+
+CHILD = "from fedwalk.stages import peak_rss_bytes; print(peak_rss_bytes())"
+PARENT = f"""
+import subprocess, sys
+held = b"x" * 1_000_000_000
+subprocess.run([sys.executable, "-c", {CHILD!r}], check=True)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no mark of the process's own")
+def test_peak_memory_isnt_that_of_whoever_started_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", PARENT], capture_output=True, text=True, check=True)
+    assert 10**7 < int(done.stdout) < 5 * 10**8

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from fedwalk.kernels.threads import Report
@@ -30,7 +31,19 @@ class Account:
 
 
 def peak_rss_bytes() -> int | None:
-    """The most memory this process has held, or None where the system doesn't say."""
+    """The most memory this process has held, or None where the system doesn't say.
+
+    Linux is asked for the process's own high-water mark: `getrusage` there counts what the process that started this
+    one held at that moment, so a run started from a large notebook would be charged for the notebook.
+    """
+    try:
+        own = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return 1024 * int(own.split("VmHWM:")[1].split()[0])
+    except (OSError, IndexError, ValueError):
+        return _peak_by_usage()
+
+
+def _peak_by_usage() -> int | None:
     try:
         import resource
     except ImportError:
