@@ -47,12 +47,14 @@ class Holders:
 
     `gone` has (phase, attempt, holder) of those who never answer, with the rounds of walking that they take part in
     before. `stop_at` is the phase in which the server stops, with one answer in its hands. `asked` is what was asked.
+    With `last_first` answers arrive in the order opposite to the questions'.
     """
 
     folders: dict[str, HolderFolder]
     spoil: Spoil = lambda phase, attempt, holder, fields: fields
     gone: dict[tuple[str, int, str], int] = field(default_factory=dict)
     stop_at: str = ""
+    last_first: bool = False
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def phases(self) -> list[str]:
@@ -63,7 +65,8 @@ class Holders:
         attempt = self.phases().count(phase)
         self.asked.append((phase, questions))
         outcomes = self._walk(questions, attempt) if phase == "walks" else self._answers(phase, attempt, questions)
-        for number, (holder, outcome) in enumerate(outcomes.items()):
+        arriving = reversed(outcomes.items()) if self.last_first else outcomes.items()
+        for number, (holder, outcome) in enumerate(arriving):
             if phase == self.stop_at and number == 1:
                 raise BrokenOffError(phase)
             yield holder, outcome

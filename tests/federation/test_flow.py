@@ -110,6 +110,15 @@ def test_ldp_over_holders_is_ldp_as_simulated_bit_for_bit(
     assert record["ledger"]["per_edge"] == 4.0
 
 
+@pytest.mark.parametrize("chosen", [CHOSEN, {**LDP, "embed": "skipgram"}])
+def test_the_order_in_which_answers_arrive_changes_nothing(
+    village: Village, chosen: dict[str, Any], tmp_path: Path
+) -> None:
+    one = run(village, village.holders(), tmp_path / "one", chosen)
+    other = run(village, village.holders(last_first=True), tmp_path / "other", chosen)
+    assert same(one, other)
+
+
 def lose(phase: str, holder: str, attempt: int = 0, rounds: int = 3) -> dict[tuple[str, int, str], int]:
     return {(phase, attempt, holder): rounds}
 

@@ -82,7 +82,7 @@ class Coordinator:
         check: Callable[[str, P], None],
         report: Report,
     ) -> dict[str, P]:
-        """Everybody's checked answer; who failed is lost."""
+        """Everybody's checked answer, in the order of the questions whoever was first; who failed is lost."""
         answers: dict[str, P] = {}
         report(0, len(questions))
         for holder, outcome in self.post.ask(questions):
@@ -96,7 +96,7 @@ class Coordinator:
                 except ProtocolError as error:
                     self.account.lose(holder, phase, str(error), refused=True)
             report(len(answers), len(questions))
-        return answers
+        return {holder: answers[holder] for holder in questions if holder in answers}
 
     def roll(self, protocol: str, epsilon: float, report: Report) -> NDArray[np.int32]:
         """Who is there, and can afford it: the ids of the devices that take part, ascending."""
