@@ -114,7 +114,8 @@ def test_another_fingerprint_is_refused(fedwalk: Command, federation: Path, hold
 
 
 def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, address: str) -> None:
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere, baseline = tmp_path / "elsewhere", tmp_path / "baseline.toml"
+    baseline.write_text('protocol = "deepwalk"\n')
     for words, complaint in (
         (("server", elsewhere), "federation.toml: is not there"),
         (("holder", elsewhere), "holder.toml: is not there"),
@@ -130,7 +131,8 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("enrol", holder, "--name", "ward"), "is the holder 'clinic', which can't be renamed"),
         (("remove", federation, "nobody"), "No holder is called 'nobody'"),
         (("run", federation, "-o", elsewhere), "its server isn't running"),
-        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "nobody holds the graph"),
+        (("run", federation, "-o", elsewhere, "--config", baseline), "nobody holds the graph"),
+        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "invalid choice: 'deepwalk'"),
         (("demo", "-o", tmp_path), "isn't an earlier demo's"),
     ):
         found = fedwalk("federate", *words)
@@ -140,7 +142,7 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
 
 
 @pytest.fixture
-def processes(federation: Path) -> Iterator[list[subprocess.Popen[str]]]:
+def processes(federation: Path, tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
     """What a test starts; ended whatever happens."""
     started: list[subprocess.Popen[str]] = []
     try:
@@ -151,8 +153,9 @@ def processes(federation: Path) -> Iterator[list[subprocess.Popen[str]]]:
             process.wait()
             if process.stdout:
                 process.stdout.close()
-        if tag := read_tag(FederationFolder(federation).state):
-            stop_tagged(tag, grace=0)
+        for state in (FederationFolder(federation).state, HolderFolder(tmp_path / "clinic").state):
+            if tag := read_tag(state):
+                stop_tagged(tag, grace=0)
 
 
 def serve(federation: Path, processes: list[subprocess.Popen[str]]) -> tuple[subprocess.Popen[str], str]:
@@ -180,6 +183,25 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
     assert server.returncode == 0
     assert "Stopped; no process is left." in out
     assert tagged(tag) == []
+
+
+def test_an_owner_hears_when_the_holder_is_connected(
+    fedwalk: Command, federation: Path, holder: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    assert fedwalk("federate", "admit", federation, holder / "request.json").code == 0
+    given = ("federate", "holder", str(holder), "--pass", str(federation / "passes" / "clinic.json"))
+    clinic = subprocess.Popen([sys.executable, "-m", "fedwalk", *given], stdout=subprocess.PIPE, text=True)
+    processes.append(clinic)
+    assert clinic.stdout is not None
+    heard = [clinic.stdout.readline() for _ in range(4)]
+    assert "the server can't be reached yet" in heard[-1], heard
+    serve(federation, processes)
+    while "connected to the server" not in heard[-1]:
+        heard.append(clinic.stdout.readline())
+        assert heard[-1], heard
+    clinic.send_signal(signal.SIGINT)
+    out, _ = clinic.communicate()
+    assert "Stopped; no process is left." in out
 
 
 def test_down_ends_what_a_killed_command_left_behind(

@@ -2,12 +2,19 @@
 
 import hashlib
 import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from flwr.app import Message, RecordDict
 from flwr.cli.build import build_fab_from_disk
+from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse
+from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest, SendNodeHeartbeatResponse
 from flwr.supercore.fab import Fab
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
 from flwr.supercore.object_store import ObjectStoreFactory
@@ -16,14 +23,16 @@ from flwr.superlink import cli as superlink_cli
 from flwr.superlink import extensions
 from flwr.superlink import main as superlink
 from flwr.supernode import start_client_internal
+from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
 import holders
 from fedwalk.errors import ProtocolError
-from fedwalk.federation import guarded_superlink
+from fedwalk.federation import guarded_superlink, guarded_supernode
 from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.doorkeeper import Doorkeeper
 from fedwalk.federation.guarded_supernode import check_app, run_only
+from fedwalk.federation.processes import free_port
 
 STEPS = ("get_fused_config_from_fab", "_pull_and_store_message")
 
@@ -105,6 +114,100 @@ def test_where_flower_has_no_such_step_any_more_nothing_is_guarded_by_halves(
     monkeypatch.delattr(start_client_internal, STEPS[0])
     with pytest.raises(AttributeError, match=STEPS[0]):
         run_only("digest")
+
+
+def test_the_next_question_is_looked_for_only_while_a_run_is_likely_to_be_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[int | None] = [None, 7, None, None, 7, None, 7]
+    monkeypatch.setattr(start_client_internal, STEPS[1], lambda: found.pop(0))
+    monkeypatch.setattr(guarded_supernode, "LOOK", 0.0)
+    guarded_supernode.look_often()
+    looking: Any = start_client_internal._pull_and_store_message
+    assert [looking() for _ in range(3)] == [None, 7, 7]
+    monkeypatch.setattr(guarded_supernode, "RUN_IS_ON", -1.0)
+    assert [looking(), looking()] == [None, 7]
+
+
+@dataclass
+class Link:
+    """A SuperLink's address, at which somebody answers only while the test lets them."""
+
+    port: int
+    answers: list[tuple[int, bytes]]
+    server: HTTPServer | None = None
+
+    def open(self) -> None:
+        answers = self.answers
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                status, body = answers.pop(0)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Type", "application/protobuf")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", self.port), Handler)
+        threading.Thread(target=self.server.serve_forever).start()
+
+    def close(self) -> None:
+        if self.server:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    link = Link(free_port(), [])
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+def test_a_holder_knocks_until_it_is_let_in_and_its_owner_hears_of_it(
+    link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FleetHttpClient, "ActivateNode", FleetHttpClient.ActivateNode)
+    monkeypatch.setattr(guarded_supernode, "PAUSE", 0.0)
+    guarded_supernode.activate_patiently()
+    with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
+        with pytest.raises(httpx.ConnectError):
+            client.ActivateNode(ActivateNodeRequest())
+        link.answers += [(409, b"still alive"), (404, b"unknown"), (200, ActivateNodeResponse().SerializeToString())]
+        link.open()
+        client.ActivateNode(ActivateNodeRequest())
+    heard = capsys.readouterr().err.splitlines()
+    assert heard[0].startswith("fedwalk: the server can't be reached yet: ")
+    refused = "fedwalk: the server doesn't let this holder in yet: "
+    assert heard[1:] == [refused + "still alive", refused + "unknown", "fedwalk: connected to the server"]
+
+
+def test_an_owner_hears_once_that_the_server_is_silent_and_once_that_it_is_back(
+    link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FleetHttpClient, "SendNodeHeartbeat", FleetHttpClient.SendNodeHeartbeat)
+    guarded_supernode.tell_of_silence()
+    link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 3
+    link.open()
+    with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
+        client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        assert capsys.readouterr().err == ""
+        link.close()
+        for _ in range(2):
+            with pytest.raises(httpx.TransportError):
+                client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        link.open()
+        for _ in range(2):
+            client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+    heard = capsys.readouterr().err.splitlines()
+    silent = "fedwalk: the server doesn't answer any more; waiting for it"
+    assert heard == [silent, "fedwalk: the server answers again"]
 
 
 def test_the_doorkeeper_stands_in_front_of_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:

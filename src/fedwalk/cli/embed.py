@@ -64,12 +64,16 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_settings(parser)
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """A flag for every setting; without a default, so that a flag that was given can be told from one that wasn't."""
+def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> None:
+    """A flag for every setting; without a default, so that a flag that was given can be told from one that wasn't.
 
-    def choice(group: Any, name: str, text: str) -> None:
-        default = getattr(Settings(), name)
-        group.add_argument(f"--{name}", choices=CHOICES[name], default=None, help=f"{text} (default {default})")
+    Over real devices there is no baseline that holds the whole graph, no choice of a runtime, no seed but for what the
+    server draws, and budgets are the holders' own.
+    """
+
+    def choice(group: Any, name: str, text: str, *without: str) -> None:
+        default, choices = getattr(Settings(), name), [one for one in CHOICES[name] if one not in without]
+        group.add_argument(f"--{name}", choices=choices, default=None, help=f"{text} (default {default})")
 
     def number(group: Any, name: str, letter: str, text: str, kind: type = int, default: str | None = None) -> None:
         shown = default or f"{getattr(Settings(), name.replace('-', '_')):g}"
@@ -78,9 +82,13 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     protocol = parser.add_argument_group("protocol")
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
     protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
-    choice(protocol, "protocol", "paper: FedWalk; ldp: proved privacy; deepwalk: the centralised baseline")
+    if simulated:
+        choice(protocol, "protocol", "paper: FedWalk; ldp: proved privacy; deepwalk: the centralised baseline")
+    else:
+        choice(protocol, "protocol", "paper: FedWalk; ldp: proved privacy", "deepwalk")
     number(protocol, "epsilon", "E", "ldp: total per edge; paper: of noise and encoder, nominal", float)
-    number(protocol, "budget", "E", "refuse to release more per edge; counts what the ledger has", float, "none")
+    if simulated:
+        number(protocol, "budget", "E", "refuse to release more per edge; counts what the ledger has", float, "none")
     number(protocol, "bins", "K", "bins of the group plan", default="⌊ln n⌋")
     choice(protocol, "tree", "builder of the tree; average needs n² memory")
     choice(protocol, "encoder", "identity writes the vertices as they are")
@@ -99,9 +107,11 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     number(skipgram, "window", "W", "largest window")
     number(skipgram, "negative", "N", "negative samples")
     execution = parser.add_argument_group("execution")
-    number(execution, "seed", "S", "everything up to the walks is a function of it")
+    drawn = "everything up to the walks is a function of it" if simulated else "of what the server draws for itself"
+    number(execution, "seed", "S", drawn)
     number(execution, "threads", "T", "1 makes the vectors reproducible bit for bit too", default="all cores")
-    choice(execution, "runtime", "stepwise: device objects, message by message, slow")
+    if simulated:
+        choice(execution, "runtime", "stepwise: device objects, message by message, slow")
 
 
 def _flags(settings: dict[str, Any]) -> str:

@@ -5,8 +5,8 @@ The server is told why it is refused, and of nothing else that goes wrong: other
 """
 
 import json
-import logging
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -32,6 +32,7 @@ from fedwalk.federation.holder import (
 from fedwalk.federation.lists import KnownLists, resolve
 from fedwalk.federation.lists_file import read_lists
 from fedwalk.federation.memory import Memory, question_key
+from fedwalk.federation.notices import say
 from fedwalk.federation.parcels import (
     Fields,
     ListsQuestion,
@@ -52,7 +53,6 @@ DAY = 86400.0
 MOST_ATTEMPTS = 8
 """Walk phases in one run: more than a server needs for walks that were lost, and no way around the owner's terms."""
 
-log = logging.getLogger("fedwalk")
 app = ClientApp()
 
 
@@ -83,7 +83,7 @@ def _roll(folder: HolderFolder, settings: HolderSettings, memory: Memory, questi
     memory.pin_names(names)
     lists = resolve(read_lists(folder.path / settings.lists), names)
     if lists.unknown or lists.absent:
-        log.warning("%d neighbours and %d devices of the lists aren't in the federation", lists.unknown, lists.absent)
+        say(f"{lists.unknown:,} neighbours and {lists.absent:,} devices of the lists aren't in the federation")
     lists = memory.keep_snapshot(question.run, lists)
     if question.protocol == "paper":
         # Who takes part tells already who has a neighbour.
@@ -160,11 +160,13 @@ def handle(phase: str, message: Message, context: Context) -> Message:
     try:
         folder = HolderFolder(Path(str(context.node_config["folder"])))
         fields = answer(folder, phase, message.content)
+        say(f"{phase}: answered")
     except (ProtocolError, BudgetError) as error:
-        log.error("%s: refused: %s", phase, error)
+        say(f"{phase}: refused: {error}")
         fields = {REFUSAL: str(error)}
-    except Exception:
-        log.exception("%s: failed", phase)
+    except Exception as error:
+        traceback.print_exc()
+        say(f"{phase}: failed, and the server was told no more than that: {type(error).__name__}: {error}")
         fields = {REFUSAL: "an error in the holder; its own log has the details"}
     return Message(content=fields_to_records(fields), reply_to=message)
 

@@ -98,6 +98,11 @@ class FederationFolder:
         return self.path / "run.lock"
 
     @property
+    def flower_run(self) -> Path:
+        """Flower's id of the run that is going on, or of one that broke off."""
+        return self.path / "flower-run"
+
+    @property
     def refusals(self) -> Path:
         """What the server turned away at its door in the last run."""
         return self.path / "refused.json"

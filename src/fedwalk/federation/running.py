@@ -5,7 +5,7 @@ import secrets
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -71,20 +71,32 @@ def run(
 @contextmanager
 def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
     """Flower's run of this job while the block follows it, by the file of its events; an interrupt stops it."""
+    _end_forgotten(folder)
     path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
     events = Path(job["output"]) / EVENTS
     events.unlink(missing_ok=True)
     write_text(path, json.dumps(job, indent=1))
     try:
         answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
+        write_text(folder.flower_run, str(answer["run-id"]))
         try:
             yield events
         except KeyboardInterrupt:
-            flwr(folder, "stop", str(answer["run-id"]))
+            _end_forgotten(folder)
             raise
+        folder.flower_run.unlink()
     finally:
         path.unlink(missing_ok=True)
         events.unlink(missing_ok=True)
+
+
+def _end_forgotten(folder: FederationFolder) -> None:
+    """Tell Flower that a run is over which broke off: else its holders wait a minute for the rest of a question."""
+    if folder.flower_run.exists():
+        # It may have noticed by itself, or never have heard of that run.
+        with suppress(FlowerError):
+            flwr(folder, "stop", folder.flower_run.read_text(encoding="utf-8").strip())
+        folder.flower_run.unlink(missing_ok=True)
 
 
 def _report(events: Iterator[dict[str, Any]], progress: Progress | None) -> None:

@@ -165,11 +165,13 @@ def down(path: Path) -> int:
     return ended
 
 
-def until_stopped(started: Started) -> int:
+def until_stopped(started: Started, meanwhile: Callable[[], None] = lambda: None) -> int:
     """Wait until the process ends or somebody asks us to: its code, or 0 when asked."""
     try:
         while started.running:
+            meanwhile()
             time.sleep(0.2)
+        meanwhile()
     except KeyboardInterrupt:
         return 0
     code = int(started.process.returncode or 0)

@@ -47,7 +47,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too: places in tree.npz's `nodes`")
     parser.add_argument("--json", action="store_true", help="print run.json instead of tables")
     parser.set_defaults(call=_run)
-    add_settings(parser)
+    add_settings(parser, simulated=False)
 
 
 def _run(options: argparse.Namespace) -> int:

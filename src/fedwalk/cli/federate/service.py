@@ -64,6 +64,7 @@ def _holder(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.federation.folders import HolderFolder
     from fedwalk.federation.identity import authority_fingerprint
+    from fedwalk.federation.notices import Notices
     from fedwalk.federation.passes import take_pass
     from fedwalk.federation.service import holding, interruptible, until_stopped
 
@@ -74,11 +75,17 @@ def _holder(options: argparse.Namespace) -> int:
         print(
             f"The authority's fingerprint, to be compared by phone: {authority_fingerprint(taken.authority.encode())}"
         )
+    notices = Notices(folder.log)
     with interruptible(), holding(folder) as started:
         print(f"Holder {settings.name} takes part; hops arrive at {settings.listen}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)
-        code = until_stopped(started)
+        code = until_stopped(started, lambda: _repeat(notices.new()))
     return _ended(code, folder.log)
+
+
+def _repeat(lines: list[str]) -> None:
+    for line in lines:
+        print(f"{datetime.now():%H:%M:%S} {line}", flush=True)
 
 
 def _ended(code: int, log: Path) -> int:
