@@ -179,13 +179,15 @@ def test_a_holder_knocks_until_it_is_let_in_and_its_owner_hears_of_it(
     with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
         with pytest.raises(httpx.ConnectError):
             client.ActivateNode(ActivateNodeRequest())
-        link.answers += [(409, b"still alive"), (404, b"unknown"), (200, ActivateNodeResponse().SerializeToString())]
+        known = b'{"code":2004,"detail":"Failed to activate SuperNode."}'
+        link.answers += [(409, known), (404, b"unknown"), (200, ActivateNodeResponse().SerializeToString())]
         link.open()
         client.ActivateNode(ActivateNodeRequest())
     heard = capsys.readouterr().err.splitlines()
     assert heard[0].startswith("fedwalk: the server can't be reached yet: ")
-    refused = "fedwalk: the server doesn't let this holder in yet: "
-    assert heard[1:] == [refused + "still alive", refused + "unknown", "fedwalk: connected to the server"]
+    assert heard[1].startswith("fedwalk: the server doesn't let this holder in yet: Failed to activate SuperNode. It ")
+    assert heard[2].startswith("fedwalk: the server doesn't let this holder in yet: unknown. It may not know yet")
+    assert heard[3:] == ["fedwalk: connected to the server"]
 
 
 def test_an_owner_hears_once_that_the_server_is_silent_and_once_that_it_is_back(

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from fedwalk.errors import RunFolderError, SettingsError
+from fedwalk.federation import running
 from fedwalk.federation.folders import FederationFolder, FederationSettings, write_settings
+from fedwalk.federation.locks import is_busy
 from fedwalk.federation.processes import Started, start, stop
-from fedwalk.federation.running import RunError, _follow, run
+from fedwalk.federation.running import RunError, _await_end, _follow, run
 from fedwalk.settings import Settings
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -69,6 +72,35 @@ def test_a_run_whose_server_dies_is_not_waited_for(folder: FederationFolder, ser
     stop(server, grace=0)
     with pytest.raises(RunError, match="the server has ended"):
         next(_follow(folder, tmp_path / "events", ()))
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from fedwalk.federation.locks import held
+with held(Path(sys.argv[1])) as free:
+    print(free, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_run_that_was_stopped_is_over_when_its_process_is(
+    folder: FederationFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-c", HOLD, str(folder.run_lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as doing:
+        assert doing.stdin is not None
+        assert doing.stdout is not None
+        assert doing.stdout.readline() == "True\n"
+        monkeypatch.setattr(running, "ENDING", 0.0)
+        _await_end(folder)
+        assert is_busy(folder.run_lock)
+        monkeypatch.setattr(running, "ENDING", 60.0)
+        ending = threading.Timer(0.3, doing.stdin.close)
+        ending.start()
+        _await_end(folder)
+        assert not is_busy(folder.run_lock)
+        ending.join()
 
 
 def test_only_what_is_there_can_be_gone_on_with(folder: FederationFolder, server: Started, tmp_path: Path) -> None:

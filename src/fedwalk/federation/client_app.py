@@ -46,6 +46,7 @@ from fedwalk.federation.parcels import (
 from fedwalk.federation.records import REFUSAL, fields_to_records, from_records
 from fedwalk.protocol.randomness import Randomness, SimulatedRandomness, SystemRandomness
 from fedwalk.run_folder import write_text
+from fedwalk.words import counted
 
 DAY = 86400.0
 """Seconds to wait for an earlier process of this holder: a walk phase takes as long as it takes."""
@@ -83,7 +84,9 @@ def _roll(folder: HolderFolder, settings: HolderSettings, memory: Memory, questi
     memory.pin_names(names)
     lists = resolve(read_lists(folder.path / settings.lists), names)
     if lists.unknown or lists.absent:
-        say(f"{lists.unknown:,} neighbours and {lists.absent:,} devices of the lists aren't in the federation")
+        neighbours = counted(lists.unknown, "neighbour", "neighbours")
+        devices = counted(lists.absent, "device", "devices")
+        say(f"not in the federation, and left out: {neighbours} and {devices} of the lists")
     lists = memory.keep_snapshot(question.run, lists)
     if question.protocol == "paper":
         # Who takes part tells already who has a neighbour.

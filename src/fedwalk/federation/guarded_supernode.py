@@ -10,6 +10,7 @@ The owner is told whether there is a server, and whether it lets the holder in.
 """
 
 import hashlib
+import json
 import math
 import sys
 import time
@@ -22,6 +23,7 @@ HEARTBEAT = 10.0
 """Seconds; Flower allows no fewer."""
 PAUSE = 2.0
 LOOK = 0.5
+WHY_NOT_YET = "It may not know yet that an earlier process has ended (20 s), or that the holder is admitted."
 RUN_IS_ON = 60.0
 """Seconds after an answer in which another question is likely."""
 
@@ -99,7 +101,7 @@ def activate_patiently() -> None:
                 say("connected to the server")
                 return entry
             except httpx.HTTPStatusError as error:
-                say(f"the server doesn't let this holder in yet: {error.response.text[:300]}")
+                say(f"the server doesn't let this holder in yet: {reason(error.response.text)}. {WHY_NOT_YET}")
                 time.sleep(PAUSE)
             except httpx.TransportError as error:
                 # Flower's own patience goes on from here.
@@ -107,6 +109,14 @@ def activate_patiently() -> None:
                 raise
 
     replace(FleetHttpClient, "ActivateNode", knocking)
+
+
+def reason(body: str) -> str:
+    """Flower's word for a refusal, as far as it has one."""
+    try:
+        return str(json.loads(body)["detail"]).strip(" .")[:300]
+    except (ValueError, KeyError, TypeError):
+        return body[:300]
 
 
 def tell_of_silence() -> None:

@@ -28,6 +28,8 @@ MOST_PATIENCE = 3600.0
 """More is refused by holders, who would be kept waiting."""
 STARTING = 120.0
 """Seconds that the server may take to begin a run."""
+ENDING = 20.0
+"""Seconds that it may take to end one that was stopped."""
 
 
 class RunError(FedWalkError):
@@ -83,6 +85,7 @@ def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
             yield events
         except KeyboardInterrupt:
             _end_forgotten(folder)
+            _await_end(folder)
             raise
         folder.flower_run.unlink()
     finally:
@@ -97,6 +100,13 @@ def _end_forgotten(folder: FederationFolder) -> None:
         with suppress(FlowerError):
             flwr(folder, "stop", folder.flower_run.read_text(encoding="utf-8").strip())
         folder.flower_run.unlink(missing_ok=True)
+
+
+def _await_end(folder: FederationFolder) -> None:
+    """Return when the server's part of a stopped run is gone, so that whoever resumes at once can."""
+    end = time.monotonic() + ENDING
+    while is_busy(folder.run_lock) and time.monotonic() < end:
+        time.sleep(POLL)
 
 
 def _report(events: Iterator[dict[str, Any]], progress: Progress | None) -> None:

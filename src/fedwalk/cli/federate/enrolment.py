@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fedwalk.cli.federate import folder_argument, need_flower
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.words import counted
 
 if TYPE_CHECKING:
     from fedwalk.federation.folders import HolderSettings
@@ -132,8 +133,8 @@ def _enrol(options: argparse.Namespace) -> int:
     folder = HolderFolder(options.holder)
     settings = _changed(folder.settings(), options) if folder.settings_file.exists() else _new_holder(options)
     request = enrol(folder.path, settings)
-    count = len(request.devices)
-    print(f"Holder {settings.name} with {count:,} devices: {folder.path}. It agrees to {terms_text(settings.terms)}.")
+    devices = counted(len(request.devices), "device", "devices")
+    print(f"Holder {settings.name} with {devices}: {folder.path}. It agrees to {terms_text(settings.terms)}.")
     print(f"Others reach it at {settings.address}; it listens on {settings.listen}. {folder.settings_file} has it all.")
     if settings.simulation_seed is not None:
         print(f"It simulates: its noise comes from the seed {settings.simulation_seed}, which protects nothing.")
@@ -196,7 +197,8 @@ def _admit(options: argparse.Namespace) -> int:
     if options.fingerprint and options.fingerprint.replace(" ", "") != seen.replace(" ", ""):
         raise InputError(f"{options.request}: its fingerprint is {seen}. This isn't the request that you were told of.")
     path = admit_holder(folder, request, options.days)
-    print(f"Admitted {request.name} with {len(request.devices):,} devices, for {options.days} days.")
+    devices, days = counted(len(request.devices), "device", "devices"), counted(options.days, "day", "days")
+    print(f"Admitted {request.name} with {devices}, for {days}.")
     print(f"Fingerprint of the request: {seen}")
     print(f"of the authority, which the holder compares: {authority_fingerprint(folder.credentials().authority)}")
     print(f"Next:    send {path} to the holder (nothing in it is secret)", flush=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.cli.federate import folder_argument, need_flower
+from fedwalk.words import counted
 
 
 def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,7 +55,8 @@ def _server(options: argparse.Namespace) -> int:
     settings = folder.settings()
     with interruptible(), serving(folder) as started:
         holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
-        print(f"The server listens on {settings.listen}; {len(holders)} holders may connect. Its log: {folder.log}")
+        expected = counted(len(holders), "holder", "holders")
+        print(f"The server listens on {settings.listen}; {expected} may connect. Its log: {folder.log}")
         print(f"Next:    fedwalk federate run {folder.path} -o run     Ctrl-C stops the server", flush=True)
         code = until_stopped(started)
     return _ended(code, folder.log)
@@ -100,7 +102,8 @@ def _down(options: argparse.Namespace) -> int:
     from fedwalk.federation.service import down
 
     ended = down(options.folder)
-    print(f"Ended {ended} processes of {options.folder}." if ended else f"{options.folder}: nothing was running.")
+    count = counted(ended, "process", "processes")
+    print(f"Ended {count} of {options.folder}." if ended else f"{options.folder}: nothing was running.")
     return 0
 
 
@@ -146,7 +149,9 @@ def _until(end: str | None) -> str:
     if end is None:
         return "none yet: the operator's pass is missing"
     days = (datetime.fromisoformat(end) - datetime.now(UTC)).days
-    return f"ended {-days} days ago: nobody will talk to it; renew it" if days < 0 else f"good for {days} more days"
+    if days < 0:
+        return f"ended {counted(-days, 'day', 'days')} ago: nobody will talk to it; renew it"
+    return f"good for {counted(days, 'more day', 'more days')}"
 
 
 def _print_json(value: dict[str, Any]) -> int:
