@@ -19,6 +19,8 @@ from fedwalk.settings import Settings
 
 PATIENCE = 25.0
 """Seconds: several times what four processes need to start on two busy cores."""
+UNHURRIED = 100.0
+"""The same where nobody is to be lost: waiting costs nothing there, and a machine may be slower than any we know."""
 CONNECTED = "SuperNode ID:"
 Watch = Callable[[str, int, int], None]
 

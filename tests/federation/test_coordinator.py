@@ -105,7 +105,7 @@ def as_lists(value: Any) -> Any:
 
 BAD: list[tuple[str, Any, str]] = [
     ("roll", replace(ROLL["ben"], holder="ada"), "ben: says that it is 'ada'"),
-    ("roll", replace(ROLL["ben"], devices=ids(2, 1)), "ben: speaks for 1 devices of others, device 1 first"),
+    ("roll", replace(ROLL["ben"], devices=ids(2, 1)), "ben: speaks for 1 device of others, device 1 first"),
     ("roll", replace(ROLL["ben"], devices=ids(2, 6)), "device 6 first"),
     ("roll", replace(ROLL["ben"], devices=ids(2, -1)), "device -1 first"),
     ("roll", replace(ROLL["ben"], devices=ids(2, 2**31 - 1)), "device 2147483647 first"),
@@ -243,8 +243,8 @@ def test_places_are_counted_among_those_who_are_left() -> None:
     )
     vectors = found.vectors(left, GroupPlan(ids(0, 1, 0), 2, 2.0), silent)
     assert np.isnan(vectors[:, 0]).tolist() == [False, True, True]
-    assert found.account.refused["ben"] == "vectors: ben: speaks for 1 devices of others, device 3 first."
-    assert found.account.refused["cyd"] == "vectors: cyd: speaks for 1 devices of others, device 5 first."
+    assert found.account.refused["ben"] == "vectors: ben: speaks for 1 device of others, device 3 first."
+    assert found.account.refused["cyd"] == "vectors: cyd: speaks for 1 device of others, device 5 first."
 
 
 def test_a_reason_in_a_holders_own_words_is_short_and_harmless(tmp_path: Any) -> None:

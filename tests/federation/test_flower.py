@@ -12,7 +12,7 @@ from fedwalk.embedding import Embedding
 from fedwalk.federation import tokens
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import Running, hook, inject, running
+from flowering import UNHURRIED, Running, hook, inject, running
 
 SEED = 3
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "seed": SEED, "threads": 1}
@@ -70,7 +70,9 @@ def runs(simulated: Running, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     """A run of each protocol: its folder and its record."""
     path = tmp_path_factory.mktemp("runs")
     chosen = {"paper": CHOSEN, "ldp": PRIVATE}
-    return {name: (path / name, simulated.run(Settings(**chosen[name]), path / name)) for name in chosen}
+    return {
+        name: (path / name, simulated.run(Settings(**chosen[name]), path / name, patience=UNHURRIED)) for name in chosen
+    }
 
 
 def test_four_holders_walk_as_the_simulation_does_bit_for_bit(

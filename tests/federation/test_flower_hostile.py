@@ -108,7 +108,7 @@ def test_a_gigabyte_is_refused_and_memory_stays_bounded(up: Running, orders: Pat
     record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run")
     account = record["federation"]
     assert account["lost"].keys() == {"holder-1", "holder-2", "holder-3"}
-    assert account["refused"]["holder-2"] == "roll: holder-2: speaks for 1 devices of others, device 0 first."
+    assert account["refused"]["holder-2"] == "roll: holder-2: speaks for 1 device of others, device 0 first."
     assert account["refused"]["holder-3"] == "lists: an answer of 1025 MB; the most is 32 MB (federation.toml)."
     assert account["embedded"] == 20
     assert account["refused_at_the_door"]["larger than this federation allows"] > 0

@@ -17,7 +17,7 @@ from fedwalk.federation.roster import Roster
 from fedwalk.federation.running import RunError
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import CONNECTED, Running, once, running
+from flowering import CONNECTED, UNHURRIED, Running, once, running
 
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 LONG_WALKS = 150
@@ -109,12 +109,12 @@ def test_a_server_killed_in_the_walks_goes_on_from_there_and_nothing_is_drawn_ag
 
     known = set(answers())
     with pytest.raises(RunError, match="the server has ended"):
-        up.run(Settings(**CHOSEN), tmp_path / "run", once("walks", lambda: up.kill("server")))
+        up.run(Settings(**CHOSEN), tmp_path / "run", once("walks", lambda: up.kill("server")), patience=UNHURRIED)
     drawn = {path: content for path, content in answers().items() if path not in known and "vectors-" in path}
     stage = tmp_path / "run" / "stages" / "vectors.npy"
     vectors = stage.read_bytes()
     up.start_server()
-    record = up.run(Settings(**CHOSEN), tmp_path / "run", resume=True)
+    record = up.run(Settings(**CHOSEN), tmp_path / "run", resume=True, patience=UNHURRIED)
     after = answers()
     assert len(drawn) == 4
     assert {path: after[path] for path in after if path not in known and "vectors-" in path} == drawn
@@ -134,11 +134,12 @@ def test_a_server_killed_while_lists_are_on_their_way_costs_no_second_answer(up:
     def answered() -> bool:
         return all(device["answers"] for holder in kept().values() for device in holder.values())
 
+    killing = once("answers", when(answered, lambda: up.kill("server")))
     with pytest.raises(RunError, match="the server has ended"):
-        up.run(chosen, tmp_path / "run", once("answers", when(answered, lambda: up.kill("server"))))
+        up.run(chosen, tmp_path / "run", killing, patience=UNHURRIED)
     before = kept()
     up.start_server()
-    record = up.run(chosen, tmp_path / "run", resume=True)
+    record = up.run(chosen, tmp_path / "run", resume=True, patience=UNHURRIED)
     assert record["federation"]["embedded"] == 80
     assert kept() == before
     for holder in before.values():

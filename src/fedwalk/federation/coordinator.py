@@ -39,6 +39,7 @@ from fedwalk.protocol.messages import (
     NoisyList,
 )
 from fedwalk.protocol.transcript import Transcript
+from fedwalk.words import counted
 
 P = TypeVar("P")
 MOST_NOISE = 64.0
@@ -197,9 +198,8 @@ class Coordinator:
         """Refuse devices that are not the holder's, or come twice."""
         strangers = np.setdiff1d(devices, own)
         if strangers.size:
-            raise ProtocolError(
-                f"{holder}: speaks for {strangers.size} devices of others, device {strangers[0]} first."
-            )
+            foreign = counted(strangers.size, "device", "devices")
+            raise ProtocolError(f"{holder}: speaks for {foreign} of others, device {strangers[0]} first.")
         if np.unique(devices).size != devices.size:
             raise ProtocolError(f"{holder}: speaks twice for the same device.")
 
