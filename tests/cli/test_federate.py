@@ -2,9 +2,12 @@
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -185,23 +188,48 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
     assert tagged(tag) == []
 
 
-def test_an_owner_hears_when_the_holder_is_connected(
-    fedwalk: Command, federation: Path, holder: Path, processes: list[subprocess.Popen[str]]
+def test_an_owner_hears_of_the_connection_and_of_every_question(
+    fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     assert fedwalk("federate", "admit", federation, holder / "request.json").code == 0
     given = ("federate", "holder", str(holder), "--pass", str(federation / "passes" / "clinic.json"))
     clinic = subprocess.Popen([sys.executable, "-m", "fedwalk", *given], stdout=subprocess.PIPE, text=True)
     processes.append(clinic)
-    assert clinic.stdout is not None
-    heard = [clinic.stdout.readline() for _ in range(4)]
-    assert "the server can't be reached yet" in heard[-1], heard
+    lines = listen(clinic)
+    hear(lines, "the server can't be reached yet")
     serve(federation, processes)
-    while "connected to the server" not in heard[-1]:
-        heard.append(clinic.stdout.readline())
-        assert heard[-1], heard
+    hear(lines, "connected to the server")
+    run = ("federate", "run", federation, "-o", tmp_path / "run", "--protocol", "ldp", "--epsilon", "5")
+    found = fedwalk(*run)
+    hear(lines, "not in the federation, and left out: 3 neighbours and 0 devices of the lists")
+    hear(lines, "roll: answered")
+    hear(lines, "lists: answered")
+    assert found.code == 0, found.err
+    found = fedwalk("federate", "run", federation, "-o", tmp_path / "dear", "--protocol", "ldp", "--epsilon", "6")
+    assert found.code == 2
+    hear(lines, "roll: refused: ")
     clinic.send_signal(signal.SIGINT)
-    out, _ = clinic.communicate()
-    assert "Stopped; no process is left." in out
+    hear(lines, "Stopped; no process is left.")
+    assert clinic.wait() == 0
+
+
+def listen(process: subprocess.Popen[str]) -> "queue.Queue[str]":
+    """What the process prints, line by line."""
+    lines: queue.Queue[str] = queue.Queue()
+
+    def pass_on() -> None:
+        for line in process.stdout or ():
+            lines.put(line)
+
+    threading.Thread(target=pass_on, daemon=True).start()
+    return lines
+
+
+def hear(lines: "queue.Queue[str]", text: str) -> None:
+    """Wait for a line with this text."""
+    limit = time.monotonic() + 120
+    while text not in lines.get(timeout=max(0.0, limit - time.monotonic())):
+        pass
 
 
 def test_down_ends_what_a_killed_command_left_behind(

@@ -106,6 +106,16 @@ def test_a_resumed_run_keeps_its_patience_and_so_its_questions(village: Village,
     assert record["federation"]["patience"] == 5.0
 
 
+def test_more_walks_than_the_owner_allows_are_refused_at_the_roll_call(village: Village, tmp_path: Path) -> None:
+    agree(village.folders["holder-0"], protocols=("paper",), most_walks=2)
+    agree(village.folders["holder-1"], protocols=("paper",), most_walks=3)
+    post, chosen = village.holders(), Settings(walks=3, walk_length=5, dim=4, threads=1)
+    with pytest.raises(ProtocolError, match=r"1 of 2 holders .* 3 walks per device, .* agreed to 2"):
+        village.run(post, chosen, tmp_path / "run", need=2)
+    assert post.phases() == ["roll"]
+    assert not village.folders["holder-0"].memory.exists()
+
+
 def test_a_budget_that_is_spent_is_refused_at_the_roll_call_before_others_release(
     village: Village, tmp_path: Path
 ) -> None:
@@ -116,7 +126,7 @@ def test_a_budget_that_is_spent_is_refused_at_the_roll_call_before_others_releas
     village.run(again, chosen, tmp_path / "same")
     assert again.phases() == ["roll", "lists"]
     refused = village.holders()
-    with pytest.raises(ProtocolError, match=r"1 holders of 2 answered; nothing was released: .* budget of 5 are spent"):
+    with pytest.raises(ProtocolError, match=r"1 of 2 holders answered the roll call: .* budget of 5 are spent"):
         village.run(refused, replace(chosen, epsilon=3.0), tmp_path / "second", need=2)
     assert refused.phases() == ["roll"]
     assert holder_status(village.folders["holder-1"].path)["released"] == "epsilon 4 per edge, over all runs"

@@ -87,7 +87,7 @@ DEGREES = {
 MATRICES = {"ada": matrices_of(0, 1), "ben": matrices_of(2, 3, 4), "cyd": matrices_of(5)}
 
 PHASES: dict[str, tuple[dict[str, Any], Callable[[Coordinator], Any]]] = {
-    "roll": (ROLL, lambda c: c.roll("paper", 2.0, silent)),
+    "roll": (ROLL, lambda c: c.roll("paper", 2.0, 1, silent)),
     "lists": (REPORTS, lambda c: c.lists(LISTS, silent)),
     "vectors": (DEGREES, lambda c: c.vectors(ALL, PLAN, silent)),
     "matrices": (MATRICES, lambda c: c.matrices(ALL, VECTORS, silent)),
@@ -208,19 +208,19 @@ def test_who_was_lost_is_asked_no_more() -> None:
 
 def test_a_holder_that_was_removed_is_never_asked() -> None:
     post = Scripted(ROLL)
-    Coordinator(post, ROSTER, Account("run"), Transcript()).roll("paper", 2.0, silent)
+    Coordinator(post, ROSTER, Account("run"), Transcript()).roll("paper", 2.0, 1, silent)
     assert list(post.asked[0]) == ["ada", "ben", "cyd"]
 
 
 def test_without_any_answer_the_reasons_are_told() -> None:
     found = coordinator(ada=Failure("not online"), ben=Failure("not online"), cyd={})
     with pytest.raises(ProtocolError, match=r"no holder answered: ada \(roll: not online\); ben .*Start holders"):
-        found.roll("ldp", 2.0, silent)
+        found.roll("ldp", 2.0, 0, silent)
 
 
 def test_a_federation_without_holders_says_so() -> None:
     with pytest.raises(ProtocolError, match="has no holders yet"):
-        Coordinator(Scripted({}), Roster(), Account("run"), Transcript()).roll("ldp", 2.0, silent)
+        Coordinator(Scripted({}), Roster(), Account("run"), Transcript()).roll("ldp", 2.0, 0, silent)
 
 
 def test_lists_that_did_not_come_are_empty_and_marked() -> None:

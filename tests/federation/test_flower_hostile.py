@@ -15,7 +15,7 @@ from fedwalk.federation.folders import write_settings
 from fedwalk.federation.processes import tagged
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import Running, hook, inject, running
+from flowering import PATIENCE, Running, hook, inject, running
 
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 LARGEST = 32 << 20
@@ -23,7 +23,7 @@ MOST_MEMORY = 1000 << 20
 """Of any of the server's processes; a gigabyte that was taken in would be beyond it."""
 
 TWIST = """
-import json, os
+import json, os, time
 
 def twisted(kind, fields):
     import numpy as np
@@ -38,6 +38,8 @@ def twisted(kind, fields):
         fields = {"junk": np.zeros(1 << 30, np.uint8)}
     elif kind == "short":
         fields["entries"] = np.ascontiguousarray(fields["entries"][:, :-1])
+    elif kind == "slow":
+        time.sleep(600)
     elif kind == "out of range":
         fields["entries"][-1, -1] = 1_000_000
     return fields
@@ -115,6 +117,14 @@ def test_a_gigabyte_is_refused_and_memory_stays_bounded(up: Running, orders: Pat
     peaks = [_peak_memory(process.pid) for process in tagged(up.started["server"].tag)]
     assert peaks
     assert max([*peaks, record["peak_rss_bytes"]]) < MOST_MEMORY
+
+
+def test_a_holder_that_is_slow_is_waited_for_and_then_left_out(up: Running, orders: Path, tmp_path: Path) -> None:
+    """The last test here: its holder sleeps on."""
+    orders.write_text(json.dumps({"holder-3": {"lists": "slow"}}))
+    record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run")
+    assert record["federation"]["lost"] == {"holder-3": f"lists: no answer in {PATIENCE:g} s"}
+    assert record["federation"]["embedded"] == 60
 
 
 def _peak_memory(pid: int) -> int:

@@ -1,6 +1,9 @@
 """Holders and the server killed at every moment: the run ends, the living are embedded, nothing is drawn twice."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +19,7 @@ from fedwalk.federation.identity import new_node_key, write_secret
 from fedwalk.federation.roster import Roster
 from fedwalk.federation.running import RunError
 from fedwalk.graph import Graph
+from fedwalk.run_folder import write_text
 from fedwalk.settings import Settings
 from flowering import CONNECTED, UNHURRIED, Running, once, running
 
@@ -146,6 +150,26 @@ def test_a_server_killed_while_lists_are_on_their_way_costs_no_second_answer(up:
         for device in holder.values():
             assert [entry for entry in device["ledger"]["releases"] if entry != "paper"] == list(device["answers"])
             assert len(device["answers"]) == 1
+
+
+def test_a_run_that_is_interrupted_can_be_gone_on_with_at_once(up: Running, tmp_path: Path) -> None:
+    chosen = Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0})
+    write_text(tmp_path / "settings.toml", chosen.to_toml())
+    given = [str(up.federation.server.path), "-o", str(tmp_path / "run"), "--config", str(tmp_path / "settings.toml")]
+    command = [sys.executable, "-m", "fedwalk", "federate", "run", *given]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert any(line.startswith("  roll ") for line in process.stderr), "it ended before the roll call did"
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "The server has stopped the run; finished phases are kept" in said
+    record = up.run(chosen, tmp_path / "run", resume=True, patience=UNHURRIED)
+    assert record["federation"]["lost"] == {}
+    assert record["federation"]["embedded"] == 80
 
 
 def _devices(path: Path) -> dict[str, Any]:

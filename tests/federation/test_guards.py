@@ -3,7 +3,7 @@
 import hashlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -13,7 +13,7 @@ import httpx
 import pytest
 from flwr.app import Message, RecordDict
 from flwr.cli.build import build_fab_from_disk
-from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse
+from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse, PullMessagesRequest
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest, SendNodeHeartbeatResponse
 from flwr.supercore.fab import Fab
 from flwr.supercore.inflatable.inflatable_object import get_object_tree
@@ -32,6 +32,7 @@ from fedwalk.federation import guarded_superlink, guarded_supernode
 from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.doorkeeper import Doorkeeper
 from fedwalk.federation.guarded_supernode import check_app, run_only
+from fedwalk.federation.notices import Changes
 from fedwalk.federation.processes import free_port
 
 STEPS = ("get_fused_config_from_fab", "_pull_and_store_message")
@@ -73,6 +74,15 @@ def receive(module: Any, content: bytes) -> tuple[InMemoryNodeState, object]:
         confirm_message_received=unread, trusted_entities=None,
     )  # fmt: skip
     return state, result
+
+
+def pull(module: Any, receive: Callable[[], object]) -> object:
+    """Have a SuperNode ask for a message in this way."""
+    store = ObjectStoreFactory(":flwr-in-memory:").store()
+    return module._pull_and_store_message(
+        state=InMemoryNodeState(store), object_store=store, node_config={}, receive=receive, get_run=None,
+        get_fab=None, pull_object=None, confirm_message_received=None, trusted_entities=None,
+    )  # fmt: skip
 
 
 def test_an_app_of_other_bytes_is_refused(app: Path) -> None:
@@ -174,6 +184,7 @@ def test_a_holder_knocks_until_it_is_let_in_and_its_owner_hears_of_it(
     link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FleetHttpClient, "ActivateNode", FleetHttpClient.ActivateNode)
+    monkeypatch.setattr(guarded_supernode, "CONNECTION", Changes())
     monkeypatch.setattr(guarded_supernode, "PAUSE", 0.0)
     guarded_supernode.activate_patiently()
     with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
@@ -193,13 +204,14 @@ def test_a_holder_knocks_until_it_is_let_in_and_its_owner_hears_of_it(
 def test_an_owner_hears_once_that_the_server_is_silent_and_once_that_it_is_back(
     link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(FleetHttpClient, "SendNodeHeartbeat", FleetHttpClient.SendNodeHeartbeat)
+    for name in ("SendNodeHeartbeat", "PullMessages"):
+        monkeypatch.setattr(FleetHttpClient, name, getattr(FleetHttpClient, name))
+    monkeypatch.setattr(guarded_supernode, "CONNECTION", Changes())
     guarded_supernode.tell_of_silence()
-    link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 3
+    link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 3 + [(401, b"")]
     link.open()
     with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
         client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
-        assert capsys.readouterr().err == ""
         link.close()
         for _ in range(2):
             with pytest.raises(httpx.TransportError):
@@ -207,9 +219,30 @@ def test_an_owner_hears_once_that_the_server_is_silent_and_once_that_it_is_back(
         link.open()
         for _ in range(2):
             client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        with pytest.raises(httpx.HTTPStatusError):
+            client.PullMessages(PullMessagesRequest())
     heard = capsys.readouterr().err.splitlines()
-    silent = "fedwalk: the server doesn't answer any more; waiting for it"
-    assert heard == [silent, "fedwalk: the server answers again"]
+    there, silent = "fedwalk: connected to the server", "fedwalk: the server doesn't answer any more; waiting for it"
+    assert heard[:3] == [there, silent, there]
+    assert heard[3:] == ["fedwalk: the server knows this holder no more: it was removed. Its operator can admit it"]
+
+
+@pytest.mark.parametrize("error", [
+    httpx.ConnectError("[SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred in violation of protocol"),
+    httpx.HTTPStatusError("500", request=httpx.Request("POST", "https://server"), response=httpx.Response(500)),
+])  # fmt: skip
+def test_no_error_of_the_connection_ends_the_asking(
+    guarded: Any, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Flower gives up on these, and would leave a process there that asks nobody any more."""
+    monkeypatch.setattr(guarded_supernode, "CONNECTION", Changes())
+
+    def failing() -> None:
+        raise error
+
+    for _ in range(2):
+        assert pull(guarded, failing) is None
+    assert capsys.readouterr().err.splitlines() == [f"fedwalk: the server can't be asked, trying again: {error}"]
 
 
 def test_the_doorkeeper_stands_in_front_of_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:

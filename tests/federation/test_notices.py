@@ -1,13 +1,15 @@
 """What reaches a holder's owner of a log that many processes write."""
 
 import io
+import sys
 from contextlib import redirect_stderr
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedwalk.federation.notices import MARK, Notices, say
+from fedwalk.federation.notices import MARK, Changes, Notices, say
 
 
 def append(log: Path, text: str) -> None:
@@ -42,14 +44,29 @@ def test_a_log_that_was_put_away_is_read_from_its_new_beginning(tmp_path: Path) 
     assert notices.new() == ["new"]
 
 
-def test_who_knocks_every_other_second_is_heard_once(tmp_path: Path) -> None:
+def test_who_knocks_every_other_second_is_heard_once(capsys: pytest.CaptureFixture[str]) -> None:
+    changes = Changes()
+    for line in ("not yet", "not yet", "in", "not yet"):
+        changes.say(line)
+    assert capsys.readouterr().err.splitlines() == ["fedwalk: not yet", "fedwalk: in", "fedwalk: not yet"]
+
+
+def test_what_is_refused_every_day_is_heard_every_day(tmp_path: Path) -> None:
     log = tmp_path / "holder.log"
     notices = Notices(log)
-    heard = []
-    for line in ("not yet", "not yet", "in", "not yet"):
-        append(log, f"fedwalk: {line}\nINFO: something\n")
-        heard += notices.new()
-    assert heard == ["not yet", "in", "not yet"]
+    append(log, "fedwalk: refused\n")
+    assert notices.new() == ["refused"]
+    append(log, "fedwalk: refused\n")
+    assert notices.new() == ["refused"]
+
+
+def test_a_full_disk_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        say("the disk is full")
+        monkeypatch.undo()
+        with pytest.raises(OSError, match="No space left"):
+            full.close()
 
 
 @given(st.text(min_size=1))

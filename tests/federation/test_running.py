@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from fedwalk.errors import RunFolderError, SettingsError
+from fedwalk.errors import FedWalkWarning, RunFolderError, SettingsError
 from fedwalk.federation import running
 from fedwalk.federation.folders import FederationFolder, FederationSettings, write_settings
-from fedwalk.federation.locks import is_busy
+from fedwalk.federation.locks import held, is_busy
 from fedwalk.federation.processes import Started, start, stop
 from fedwalk.federation.running import RunError, _await_end, _follow, run
 from fedwalk.settings import Settings
@@ -93,7 +93,8 @@ def test_a_run_that_was_stopped_is_over_when_its_process_is(
         assert doing.stdout is not None
         assert doing.stdout.readline() == "True\n"
         monkeypatch.setattr(running, "ENDING", 0.0)
-        _await_end(folder)
+        with pytest.warns(FedWalkWarning, match="still computes"):
+            _await_end(folder)
         assert is_busy(folder.run_lock)
         monkeypatch.setattr(running, "ENDING", 60.0)
         ending = threading.Timer(0.3, doing.stdin.close)
@@ -101,6 +102,16 @@ def test_a_run_that_was_stopped_is_over_when_its_process_is(
         _await_end(folder)
         assert not is_busy(folder.run_lock)
         ending.join()
+
+
+def test_a_second_run_is_refused_while_somebody_follows_the_first(
+    folder: FederationFolder, server: Started, tmp_path: Path
+) -> None:
+    with held(folder.follow_lock), pytest.raises(RunError, match="another run is going on"):
+        run(folder, Settings(), tmp_path / "run", patience=5)
+    with held(folder.run_lock), pytest.raises(RunError, match="another run is going on"):
+        run(folder, Settings(), tmp_path / "run", patience=5)
+    assert not (tmp_path / "run").exists()
 
 
 def test_only_what_is_there_can_be_gone_on_with(folder: FederationFolder, server: Started, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from fedwalk.federation.parcels import Fields, WalksAnswer, WalksQuestion, pack
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.federation.walking import ATTEMPTS, REASONS, WalkPhase, check_refusals
 from fedwalk.kernels.batches import VERDICTS
-from fedwalk.kernels.threads import silent
+from fedwalk.kernels.threads import Report, silent
 from fedwalk.protocol.randomness import SimulatedRandomness
 from fedwalk.protocol.transcript import Transcript
 from fedwalk.protocol.walk import Walks
@@ -68,12 +68,12 @@ class Walkers:
         yield from ((name, pack(one) if isinstance(one, WalksAnswer) else one) for name, one in outcomes.items())
 
 
-def walk(post: Walkers) -> tuple[WalkPhase, Walks]:
+def walk(post: Walkers, report: Report = silent) -> tuple[WalkPhase, Walks]:
     made, table = stages(GRAPH, SETTINGS)
     account = Account("run", {holder.name: len(holder.devices) for holder in ROSTER.holders}, patience=5.0)
     coordinator = Coordinator(post, ROSTER, account, Transcript())
     phase = WalkPhase(coordinator, SETTINGS, np.arange(34, dtype=np.int32), made.plan.bins, made.vectors, table)
-    return phase, phase.run(silent)
+    return phase, phase.run(report)
 
 
 def spoiled(name: str, change: Callable[[WalksAnswer], Any]) -> Walkers:
@@ -96,6 +96,35 @@ def test_walks_that_all_come_back_are_those_of_local() -> None:
     assert walks.hops == expected.hops
     count = phase.coordinator.account.walks
     assert (count.asked, count.started, count.finished, count.reissued, count.lost) == (COUNT, COUNT, COUNT, 0, 0)
+
+
+def test_what_is_reported_are_walks_as_answers_come() -> None:
+    reported: list[tuple[int, int]] = []
+    phase, walks = walk(Walkers(gone={(0, "ben"): 2}), lambda done, total: reported.append((done, total)))
+    done = [found for found, _ in reported]
+    assert {total for _, total in reported} == {COUNT}
+    assert done[0] == 0
+    assert done == sorted(done)
+    assert done[-1] == len(walks.sequences) == phase.coordinator.account.walks.finished
+    # Three answers in the first attempt; the second begins with what there is.
+    assert len(set(done[:4])) == 4
+    assert done[4] == done[3]
+
+
+def test_a_walk_that_two_have_finished_is_the_same_whoever_was_first() -> None:
+    def first_steals(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        mine, other = answers[HOLDERS[0]], answers[HOLDERS[1]]
+        stolen = replace(
+            other, walks=np.append(other.walks, mine.walks[0]), entries=np.vstack([other.entries, other.entries[:1]])
+        )
+        return {**answers, HOLDERS[1]: stolen}
+
+    def last_first(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        return dict(reversed(first_steals(attempt, answers).items()))
+
+    (phase, one), (_, other) = walk(Walkers(change=first_steals)), walk(Walkers(change=last_first))
+    assert np.array_equal(one.sequences, other.sequences)
+    assert phase.coordinator.account.walks.repeated == 1
 
 
 BAD: list[tuple[Callable[[WalksAnswer], Any], str]] = [

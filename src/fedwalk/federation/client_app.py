@@ -163,14 +163,16 @@ def handle(phase: str, message: Message, context: Context) -> Message:
     try:
         folder = HolderFolder(Path(str(context.node_config["folder"])))
         fields = answer(folder, phase, message.content)
-        say(f"{phase}: answered")
+        said = "answered"
     except (ProtocolError, BudgetError) as error:
-        say(f"{phase}: refused: {error}")
+        said = f"refused: {error}"
         fields = {REFUSAL: str(error)}
     except Exception as error:
-        traceback.print_exc()
-        say(f"{phase}: failed, and the server was told no more than that: {type(error).__name__}: {error}")
+        said = f"failed, and the server was told no more than that: {type(error).__name__}: {error}"
+        with suppress(OSError):
+            traceback.print_exc()
         fields = {REFUSAL: "an error in the holder; its own log has the details"}
+    say(f"{phase}: {said}")
     return Message(content=fields_to_records(fields), reply_to=message)
 
 

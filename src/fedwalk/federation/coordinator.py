@@ -66,7 +66,7 @@ class Post(Protocol):
 class Coordinator:
     """Asks, checks, counts. `account` is what it keeps of the holders, `transcript` of the messages.
 
-    With fewer holders than `need` at the roll call it stops there: nothing has been released yet.
+    With fewer holders than `need` at the roll call it stops there: no list and no vector has been asked for yet.
     """
 
     post: Post
@@ -99,21 +99,21 @@ class Coordinator:
             report(len(answers), len(questions))
         return {holder: answers[holder] for holder in questions if holder in answers}
 
-    def roll(self, protocol: str, epsilon: float, report: Report) -> NDArray[np.int32]:
+    def roll(self, protocol: str, epsilon: float, walks: int, report: Report) -> NDArray[np.int32]:
         """Who is there, and can afford it: the ids of the devices that take part, ascending."""
         holders = [holder for holder in self.roster.holders if not holder.removed]
         if not holders:
             raise ProtocolError("the federation has no holders yet. Admit some: fedwalk federate admit")
         self.account.holders = {holder.name: len(holder.devices) for holder in holders}
         names = np.frombuffer(self.roster.names_json(), np.uint8)
-        question = RollQuestion(self.account.run, protocol, names, epsilon)
+        question = RollQuestion(self.account.run, protocol, names, epsilon, walks)
         answers = self.ask("roll", dict.fromkeys(self.account.holders, question), RollAnswer, self._check_roll, report)
         self.account.simulated = [holder for holder, answer in answers.items() if answer.simulated]
         if not answers:
             raise ProtocolError(f"no holder answered: {self.account.reasons()}. Start holders, then run again.")
         if len(answers) < self.need:
             reasons = self.account.reasons()
-            raise ProtocolError(f"{len(answers)} holders of {self.need} answered; nothing was released: {reasons}.")
+            raise ProtocolError(f"{len(answers)} of {self.need} holders answered the roll call: {reasons}.")
         return np.sort(np.concatenate([answer.devices for answer in answers.values()])).astype(np.int32)
 
     def lists(self, plan: ListPlan, report: Report) -> dict[str, NDArray[Any]]:

@@ -38,7 +38,7 @@ class Embedded:
 
 def run_paper(coordinator: Coordinator, settings: Settings, stages: Stages) -> Embedded:
     """FedWalk over holders: Algorithm 2, then Algorithm 1, then SkipGram."""
-    roll = stages.run("roll", partial(coordinator.roll, "paper", settings.epsilon))
+    roll = stages.run("roll", partial(coordinator.roll, "paper", settings.epsilon, settings.walks))
     settings = settings.resolve(_enough(coordinator, roll.size))
     assert settings.bins is not None
     server = Server(roll.size, settings.bins, float(settings.epsilon))
@@ -71,7 +71,7 @@ def run_ldp(coordinator: Coordinator, settings: Settings, stages: Stages) -> Emb
 
     A device whose list didn't come is left out, and so is what others reported of it: that is free (PROOFS.md, 4).
     """
-    stages.run("roll", partial(coordinator.roll, "ldp", settings.epsilon))
+    stages.run("roll", partial(coordinator.roll, "ldp", settings.epsilon, 0))
     plan = ListPlan(len(coordinator.roster.names), settings.epsilon)
     answers = stages.run("answers", partial(coordinator.lists, plan))
     present = answers["present"]

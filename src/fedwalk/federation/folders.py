@@ -98,6 +98,11 @@ class FederationFolder:
         return self.path / "run.lock"
 
     @property
+    def follow_lock(self) -> Path:
+        """Held by the command that follows a run."""
+        return self.path / "follow.lock"
+
+    @property
     def flower_run(self) -> Path:
         """Flower's id of the run that is going on, or of one that broke off."""
         return self.path / "flower-run"

@@ -17,10 +17,13 @@ import time
 from typing import Any
 
 from fedwalk.errors import ProtocolError
-from fedwalk.federation.notices import say
+from fedwalk.federation.notices import Changes, say
 
 HEARTBEAT = 10.0
 """Seconds; Flower allows no fewer."""
+CONNECTION = Changes()
+"""Tells the owner how it stands with the server."""
+CONNECTED = "connected to the server"
 PAUSE = 2.0
 LOOK = 0.5
 WHY_NOT_YET = "It may not know yet that an earlier process has ended (20 s), or that the holder is admitted."
@@ -42,7 +45,12 @@ def main() -> None:
 
 
 def run_only(digest: str) -> None:
-    """Put the check where every app passes before it is stored; a refusal ends nothing but the message."""
+    """Put the check where every app passes before it is stored; a refusal ends nothing but the message.
+
+    Neither does an error of the connection, such as a router that answers while the server is away: Flower would stop
+    asking for ever, and leave the process there.
+    """
+    import httpx
     from flwr.supernode import start_client_internal
 
     def checked(content: bytes, run: Any) -> Any:
@@ -54,6 +62,9 @@ def run_only(digest: str) -> None:
             return pull(**everything)
         except ProtocolError as error:
             say(f"refused: {error}")
+            return None
+        except httpx.HTTPError as error:
+            CONNECTION.say(f"the server can't be asked, trying again: {error}")
             return None
 
     read_config = replace(start_client_internal, "get_fused_config_from_fab", checked)
@@ -98,14 +109,15 @@ def activate_patiently() -> None:
         while True:
             try:
                 entry = activate(client, request)
-                say("connected to the server")
+                CONNECTION.say(CONNECTED)
                 return entry
             except httpx.HTTPStatusError as error:
-                say(f"the server doesn't let this holder in yet: {reason(error.response.text)}. {WHY_NOT_YET}")
+                why = reason(error.response.text)
+                CONNECTION.say(f"the server doesn't let this holder in yet: {why}. {WHY_NOT_YET}")
                 time.sleep(PAUSE)
             except httpx.TransportError as error:
                 # Flower's own patience goes on from here.
-                say(f"the server can't be reached yet: {error}")
+                CONNECTION.say(f"the server can't be reached yet: {error}")
                 raise
 
     replace(FleetHttpClient, "ActivateNode", knocking)
@@ -120,27 +132,28 @@ def reason(body: str) -> str:
 
 
 def tell_of_silence() -> None:
-    """Let the owner know when the server stops answering, and when it is back."""
+    """Let the owner know when the server stops answering, when it is back, and when it knows the holder no more."""
     import httpx
     from flwr.supernode.fleet_http_client import FleetHttpClient
 
-    silent = False
+    def telling(call: Any) -> Any:
+        def told(client: FleetHttpClient, request: Any) -> Any:
+            try:
+                answer = call(client, request)
+            except httpx.TransportError:
+                CONNECTION.say("the server doesn't answer any more; waiting for it")
+                raise
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code == httpx.codes.UNAUTHORIZED:
+                    CONNECTION.say("the server knows this holder no more: it was removed. Its operator can admit it")
+                raise
+            CONNECTION.say(CONNECTED)
+            return answer
 
-    def beating(client: FleetHttpClient, request: Any) -> Any:
-        nonlocal silent
-        try:
-            answer = beat(client, request)
-        except httpx.TransportError:
-            if not silent:
-                say("the server doesn't answer any more; waiting for it")
-            silent = True
-            raise
-        if silent:
-            say("the server answers again")
-        silent = False
-        return answer
+        return told
 
-    beat = replace(FleetHttpClient, "SendNodeHeartbeat", beating)
+    for name in ("SendNodeHeartbeat", "PullMessages"):
+        replace(FleetHttpClient, name, telling(getattr(FleetHttpClient, name)))
 
 
 def hurry_heartbeats() -> None:

@@ -91,13 +91,19 @@ def check_terms(terms: Terms, phase: str, question: Any) -> None:
             f"protocol paper: {UNBOUNDED}, so no budget allows it; the owner's is {terms.budget:g}. To take part all "
             "the same, the owner has to take `budget` out of the holder's terms."
         )
-    if phase == "walks" and terms.most_walks is not None:
-        each = -(-question.count // max(1, question.participants.size))
-        if each > terms.most_walks:
-            raise ProtocolError(
-                f"WalksQuestion.count: {each} walks per device, and the owner of this holder has agreed to "
-                f"{terms.most_walks}. To take part, the owner has to raise `most_walks` in the holder's terms."
-            )
+    each = _walks_per_device(phase, question)
+    if terms.most_walks is not None and each > terms.most_walks:
+        raise ProtocolError(
+            f"{each} walks per device, and the owner of this holder has agreed to {terms.most_walks}. To take part, "
+            "the owner has to raise `most_walks` in the holder's terms."
+        )
+
+
+def _walks_per_device(phase: str, question: Any) -> int:
+    """What the server means to ask for at the roll call, and what it does ask for when it comes to it."""
+    if phase == "walks":
+        return int(-(-question.count // max(1, question.participants.size)))
+    return int(question.walks) if phase == "roll" and question.protocol == "paper" else 0
 
 
 def check_budget(question: RollQuestion, devices: dict[int, ListDevice]) -> None:

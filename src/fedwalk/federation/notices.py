@@ -4,6 +4,7 @@ Flower's own lines stay in the log alone. Nothing of this is sent to anybody.
 """
 
 import sys
+from contextlib import suppress
 from io import SEEK_END
 from pathlib import Path
 
@@ -11,8 +12,23 @@ MARK = "fedwalk: "
 
 
 def say(text: str) -> None:
-    """A line for the owner."""
-    print(MARK + " ".join(text.split()), file=sys.stderr, flush=True)
+    """A line for the owner, in one piece: others write to the same log. A full disk is no reason to fail."""
+    with suppress(OSError):
+        sys.stderr.write(MARK + " ".join(text.split()) + "\n")
+        sys.stderr.flush()
+
+
+class Changes:
+    """Says what is new, and nothing twice in a row: for whoever tries again and again."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def say(self, text: str) -> None:
+        """A line, unless it was the last one."""
+        if text != self._last:
+            self._last = text
+            say(text)
 
 
 class Notices:
@@ -21,10 +37,9 @@ class Notices:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read = log.stat().st_size if log.exists() else 0
-        self._last = ""
 
     def new(self) -> list[str]:
-        """Whole lines since the last call; one that only repeats the line before it is left out."""
+        """Whole lines since the last call."""
         try:
             with self._log.open("rb") as file:
                 # A log that has become shorter was begun anew.
@@ -35,11 +50,7 @@ class Notices:
             return []
         whole = arrived[: arrived.rfind(b"\n") + 1]
         self._read += len(whole)
-        return [line for line in map(_words, whole.split(b"\n")) if line and self._is_new(line)]
-
-    def _is_new(self, line: str) -> bool:
-        before, self._last = self._last, line
-        return line != before
+        return [line for line in map(_words, whole.split(b"\n")) if line]
 
 
 def _words(line: bytes) -> str:

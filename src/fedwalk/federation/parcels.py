@@ -32,12 +32,16 @@ Rows = Annotated[NDArray[np.float32], (np.float32, 2)]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RollQuestion:
-    """Who is there, for which protocol and ε? `names`: the federation's vertices in the order of their ids, as JSON."""
+    """Who is there, for which protocol, ε and, in `paper`, walks per device?
+
+    `names`: the federation's vertices in the order of their ids, as JSON.
+    """
 
     run: str
     protocol: str
     names: Bytes
     epsilon: float = 0.0
+    walks: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from fedwalk.errors import FedWalkError, FedWalkWarning, RunFolderError, Setting
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
-from fedwalk.federation.locks import is_busy
+from fedwalk.federation.locks import held, is_busy
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import is_running, last_words
@@ -28,7 +28,7 @@ MOST_PATIENCE = 3600.0
 """More is refused by holders, who would be kept waiting."""
 STARTING = 120.0
 """Seconds that the server may take to begin a run."""
-ENDING = 20.0
+ENDING = 60.0
 """Seconds that it may take to end one that was stopped."""
 
 
@@ -49,31 +49,44 @@ def run(
     if not 0 < patience <= MOST_PATIENCE:
         raise SettingsError(f"patience = {patience:g}: must be above 0, and {MOST_PATIENCE:g} seconds at most.")
     _check_up(folder)
-    if is_busy(folder.run_lock):
-        raise RunError(f"{folder.path}: another run is going on. Wait for it to end; Ctrl-C in its window stops it.")
-    if resume:
-        _check_resumable(output)
-        if (output / "run.json").exists():
-            return _finished(output, settings)
-    open_run_folder(output, force=force, resume=resume)
-    try:
-        register_holders(folder)
-    except FlowerError as error:
-        warnings.warn(str(error), FedWalkWarning, stacklevel=2)
     job = {
         "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
         "keep_walks": keep_walks, "need": need,
         "settings": {name: value for name, value in asdict(settings).items() if value is not None},
     }  # fmt: skip
-    with _started(folder, job) as events:
-        _report(_follow(folder, events, local), progress)
+    with _alone(folder):
+        if resume:
+            _check_resumable(output)
+            if (output / "run.json").exists():
+                return _finished(output, settings)
+        open_run_folder(output, force=force, resume=resume)
+        try:
+            register_holders(folder)
+        except FlowerError as error:
+            warnings.warn(str(error), FedWalkWarning, stacklevel=2)
+        with _started(folder, job) as events:
+            _report(_follow(folder, events, local), progress)
     return read_run(output)
+
+
+@contextmanager
+def _alone(folder: FederationFolder) -> Iterator[None]:
+    """Refuse a second run: beside a command that follows one, or beside one that nobody follows any more."""
+    with held(folder.follow_lock) as free:
+        if not free or is_busy(folder.run_lock):
+            raise RunError(
+                f"{folder.path}: another run is going on. Wait for it to end, or stop it: Ctrl-C in its window; if "
+                f"that is gone, `fedwalk federate down {folder.path}` ends run and server."
+            )
+        yield
 
 
 @contextmanager
 def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
     """Flower's run of this job while the block follows it, by the file of its events; an interrupt stops it."""
-    _end_forgotten(folder)
+    # It may have noticed by itself, or never have heard of that run.
+    with suppress(FlowerError):
+        _end_forgotten(folder)
     path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
     events = Path(job["output"]) / EVENTS
     events.unlink(missing_ok=True)
@@ -87,7 +100,7 @@ def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
             _end_forgotten(folder)
             _await_end(folder)
             raise
-        folder.flower_run.unlink()
+        folder.flower_run.unlink(missing_ok=True)
     finally:
         path.unlink(missing_ok=True)
         events.unlink(missing_ok=True)
@@ -96,16 +109,18 @@ def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
 def _end_forgotten(folder: FederationFolder) -> None:
     """Tell Flower that a run is over which broke off: else its holders wait a minute for the rest of a question."""
     if folder.flower_run.exists():
-        # It may have noticed by itself, or never have heard of that run.
-        with suppress(FlowerError):
-            flwr(folder, "stop", folder.flower_run.read_text(encoding="utf-8").strip())
+        flwr(folder, "stop", folder.flower_run.read_text(encoding="utf-8").strip())
         folder.flower_run.unlink(missing_ok=True)
 
 
 def _await_end(folder: FederationFolder) -> None:
     """Return when the server's part of a stopped run is gone, so that whoever resumes at once can."""
     end = time.monotonic() + ENDING
-    while is_busy(folder.run_lock) and time.monotonic() < end:
+    while is_busy(folder.run_lock):
+        if time.monotonic() > end:
+            text = f"the server's part still computes after {ENDING:g} s; it ends with the stage. Resume then."
+            warnings.warn(text, FedWalkWarning, stacklevel=2)
+            return
         time.sleep(POLL)
 
 

@@ -83,8 +83,12 @@ def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[S
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Take being asked to end, or losing the terminal, as Ctrl-C: what was started is stopped on the way out."""
-    with _handling((signal.SIGTERM, signal.SIGHUP), signal.default_int_handler):
+    """Take being asked to end, or losing the terminal, as Ctrl-C: what was started is stopped on the way out.
+
+    What is ignored stays ignored: `nohup` says that losing the terminal is no reason to end.
+    """
+    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    with _handling(heeded, signal.default_int_handler):
         yield
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import certificate_end
+from fedwalk.federation.job import EVENTS
+from fedwalk.federation.processes import is_alive
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.federation.service import is_running, state_of
 
@@ -30,6 +33,7 @@ def federation_status(path: Path) -> dict[str, Any]:
         "running": running,
         "certificate_end": certificate_end(folder.credentials().certificate).isoformat(),
         "vertices": len(roster.names),
+        "run": _under_way(folder),
         "holders": [
             {
                 "name": holder.name, "devices": len(holder.devices), "address": holder.address,
@@ -38,6 +42,19 @@ def federation_status(path: Path) -> dict[str, Any]:
             for holder in roster.holders
         ],
     }  # fmt: skip
+
+
+def _under_way(folder: FederationFolder) -> dict[str, Any] | None:
+    """The run that is going on: where its results go, and how far its stage is."""
+    for job in folder.path.glob("job-*.json"):
+        with suppress(OSError, ValueError, LookupError):
+            output = Path(json.loads(job.read_text(encoding="utf-8"))["output"])
+            lines = (output / EVENTS).read_text(encoding="utf-8").splitlines()
+            events = [json.loads(line) for line in lines]
+            if is_alive(events[0]["pid"]):
+                last: dict[str, Any] = next((event for event in reversed(events) if "stage" in event), {})
+                return {"output": str(output), **last}
+    return None
 
 
 def holder_status(path: Path) -> dict[str, Any]:

@@ -95,18 +95,23 @@ class WalkPhase:
         )  # fmt: skip
 
     def _attempt(self, questions: dict[str, WalksQuestion], sequences: NDArray[np.int32], report: Report) -> int:
-        """Ask, and put every sequence that came to its place; returns the hops."""
-        account = self.coordinator.account
+        """Ask, and put every sequence that came to its place; returns the hops. What is reported are walks."""
+        account, count = self.coordinator.account, len(sequences)
         account.walks.started += sum(question.walks.size for question in questions.values())
+        ended = count - int((sequences[:, 0] < 0).sum())
+        report(ended, count)
 
         def check(holder: str, answer: WalksAnswer) -> None:
+            nonlocal ended
             self._check(holder, answer, sequences.shape)
+            ended = min(count, ended + answer.walks.size)
+            report(ended, count)
+
+        answers = self.coordinator.ask("walks", questions, WalksAnswer, check, lambda done, total: None)
+        for answer in answers.values():
             fresh = sequences[answer.walks, 0] < 0
             sequences[answer.walks[fresh]] = answer.entries[fresh]
             account.walks.repeated += int(np.count_nonzero(~fresh))
-
-        answers = self.coordinator.ask("walks", questions, WalksAnswer, check, report)
-        for answer in answers.values():
             account.walks.stranded += answer.stranded
             account.walks.undelivered += answer.undelivered
             account.wire.batches += answer.batches

@@ -39,7 +39,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )  # fmt: skip
     parser.add_argument(
         "--need", type=int, default=1, metavar="N",
-        help="stop before anything is released if fewer holders answer the roll call (default 1)",
+        help="stop at the roll call if fewer holders answer it, before any vector or list is asked for (default 1)",
     )  # fmt: skip
     held = parser.add_mutually_exclusive_group()
     held.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
@@ -55,11 +55,12 @@ def _run(options: argparse.Namespace) -> int:
     from fedwalk.cli.show import StageBars
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.running import run
+    from fedwalk.federation.service import interruptible
 
     settings = chosen(options)
     folder = FederationFolder(options.federation)
     name = folder.settings().name
-    with StageBars(f"{settings.protocol} over {name}") as bars:
+    with interruptible(), StageBars(f"{settings.protocol} over {name}") as bars:
         record = run(
             folder, settings, options.output, patience=options.patience, force=options.force, resume=options.resume,
             keep_walks=options.keep_walks, need=options.need, progress=bars,

@@ -3,6 +3,7 @@
 import argparse
 import json
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,8 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     holder.set_defaults(call=_holder)
     status = commands.add_parser(
         "status", help="what a federation or a holder is doing",
-        description="For a federation: its holders, who is online, when certificates end. For a holder: whether it "
-        "runs, what it has agreed to and released, how far its walks are.",
+        description="For a federation: its holders, who is online, how far a run is, when certificates end. For a "
+        "holder: whether it runs, what it has agreed to and released, how far its walks are.",
     )  # fmt: skip
     folder_argument(status, "folder", "of a federation or a holder")
     status.add_argument("--json", action="store_true", help="print JSON")
@@ -86,8 +87,10 @@ def _holder(options: argparse.Namespace) -> int:
 
 
 def _repeat(lines: list[str]) -> None:
-    for line in lines:
-        print(f"{datetime.now():%H:%M:%S} {line}", flush=True)
+    """Show them; a terminal that is gone is no reason to stop the holder."""
+    with suppress(OSError):
+        for line in lines:
+            print(f"{datetime.now():%H:%M:%S} {line}", flush=True)
 
 
 def _ended(code: int, log: Path) -> int:
@@ -118,7 +121,11 @@ def _status(options: argparse.Namespace) -> int:
             return _print_json(status)
         state = "running" if status["running"] else "not running"
         facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
-        print_facts(str(options.folder), [*facts, ("vertices", f"{status['vertices']:,}")])
+        facts.append(("vertices", f"{status['vertices']:,}"))
+        if run := status["run"]:
+            stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
+            facts.append(("run", f"{run['output']}: {stage}"))
+        print_facts(str(options.folder), facts)
         rows = [[h["name"], f"{h['devices']:,}", h["address"], h["state"]] for h in status["holders"]]
         print_table("Holders", ["name", "devices", "address", "state"], rows)
         return 0
