@@ -26,6 +26,8 @@ from flowering import CONNECTED, UNHURRIED, Running, once, running
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 LONG_WALKS = 150
 """Per device: enough to be killed in the middle of them."""
+ENDED = "the server('s part of the run)? has ended"
+"""Its processes are killed one after the other; which of them is missed first is anybody's guess."""
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +114,7 @@ def test_a_server_killed_in_the_walks_goes_on_from_there_and_nothing_is_drawn_ag
         return {str(path): path.read_bytes() for path in found}
 
     known = set(answers())
-    with pytest.raises(RunError, match="the server has ended"):
+    with pytest.raises(RunError, match=ENDED):
         up.run(Settings(**CHOSEN), tmp_path / "run", once("walks", lambda: up.kill("server")), patience=UNHURRIED)
     drawn = {path: content for path, content in answers().items() if path not in known and "vectors-" in path}
     stage = tmp_path / "run" / "stages" / "vectors.npy"
@@ -136,10 +138,10 @@ def test_a_server_killed_while_lists_are_on_their_way_costs_no_second_answer(up:
         return {holder.path.name: _devices(holder.memory / "lists.json") for holder in up.federation.holders}
 
     def answered() -> bool:
-        return all(device["answers"] for holder in kept().values() for device in holder.values())
+        return sum(bool(device["answers"]) for holder in kept().values() for device in holder.values()) == 80
 
     killing = once("answers", when(answered, lambda: up.kill("server")))
-    with pytest.raises(RunError, match="the server has ended"):
+    with pytest.raises(RunError, match=ENDED):
         up.run(chosen, tmp_path / "run", killing, patience=UNHURRIED)
     before = kept()
     up.start_server()
