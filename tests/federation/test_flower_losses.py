@@ -16,6 +16,7 @@ import pytest
 from fedwalk import social_network
 from fedwalk.embedding import Embedding
 from fedwalk.federation.identity import new_node_key, write_secret
+from fedwalk.federation.job import EVENTS
 from fedwalk.federation.roster import Roster
 from fedwalk.federation.running import RunError
 from fedwalk.graph import Graph
@@ -82,7 +83,7 @@ def test_holders_killed_before_during_and_after_the_walks_cost_their_own_devices
         for act in acts:
             act(stage, done, total)
 
-    record = up.run(Settings(**{**CHOSEN, "walks": LONG_WALKS}), tmp_path / "run", watch)
+    record = up.run(Settings(**{**CHOSEN, "walks": LONG_WALKS}), tmp_path / "run", watch, patience=20.0)
     up.bring_back("holder-1", "holder-2", "holder-3")
     account, walks = record["federation"], record["federation"]["walks"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["federation"] == account
@@ -145,6 +146,8 @@ def test_a_server_killed_while_lists_are_on_their_way_costs_no_second_answer(up:
         up.run(chosen, tmp_path / "run", killing, patience=UNHURRIED)
     before = kept()
     up.start_server()
+    said = interrupt_once("answers", chosen, up.federation.server.path, tmp_path / "run")
+    assert "The server has stopped the run; finished phases are kept" in said
     record = up.run(chosen, tmp_path / "run", resume=True, patience=UNHURRIED)
     assert record["federation"]["embedded"] == 80
     assert kept() == before
@@ -154,24 +157,23 @@ def test_a_server_killed_while_lists_are_on_their_way_costs_no_second_answer(up:
             assert len(device["answers"]) == 1
 
 
-def test_a_run_that_is_interrupted_can_be_gone_on_with_at_once(up: Running, tmp_path: Path) -> None:
-    chosen = Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0})
-    write_text(tmp_path / "settings.toml", chosen.to_toml())
-    given = [str(up.federation.server.path), "-o", str(tmp_path / "run"), "--config", str(tmp_path / "settings.toml")]
+def interrupt_once(stage: str, settings: Settings, server: Path, run: Path) -> str:
+    """Go on with a run by the command, and press Ctrl-C when it has come to this stage; what it says then."""
+    config, events = run.with_suffix(".toml"), run / EVENTS
+    write_text(config, settings.to_toml())
+    given = [str(server), "-o", str(run), "--config", str(config), "--resume", "--patience", f"{UNHURRIED:g}"]
     command = [sys.executable, "-m", "fedwalk", "federate", "run", *given]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            assert any(line.startswith("  roll ") for line in process.stderr), "it ended before the roll call did"
+            while not (events.exists() and f'"stage": "{stage}"' in events.read_text()):
+                assert process.poll() is None
+                time.sleep(0.02)
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 130
-    assert "The server has stopped the run; finished phases are kept" in said
-    record = up.run(chosen, tmp_path / "run", resume=True, patience=UNHURRIED)
-    assert record["federation"]["lost"] == {}
-    assert record["federation"]["embedded"] == 80
+    return said
 
 
 def _devices(path: Path) -> dict[str, Any]:
@@ -203,7 +205,7 @@ def test_a_holder_with_an_unregistered_key_is_refused(up: Running, tmp_path: Pat
     folder.log.unlink()
     up.start_holder("holder-0")
     try:
-        record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run")
+        record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run", patience=15.0)
     finally:
         up.kill("holder-0")
         write_secret(folder.path / "node.key", key, replace=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
+from weakref import WeakSet
 
 import numba
 
@@ -24,10 +25,15 @@ _HERE = Path(__file__).parent
 _SOURCES = _digest(sorted([*_HERE.glob("*.py"), *(_HERE.parent / "protocol").rglob("*.py")]))
 
 
+_PASSING: "WeakSet[Callable[..., Any]]" = WeakSet()
+"""Functions that no later process can load: a part of them was made on the fly, in a notebook, say."""
+
+
 def _compile(function: F, **options: Any) -> F:
     """numba.njit with the house's options, cached under the digest of all sources."""
     function.__qualname__ = f"{function.__qualname__}-{_SOURCES}"
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+    cached = function not in _PASSING
+    return cast(F, numba.njit(cache=cached, nogil=True, error_model="numpy", **options)(function))
 
 
 def kernel(function: F) -> F:
@@ -63,7 +69,14 @@ def specialised(function: F, compiler: Callable[[F], F] = kernel, **bindings: An
     # Numba's cache doesn't look at the compiler's options, so they are part of the name.
     names = [compiler.__name__, *(f"{name}={_identity(value)}" for name, value in sorted(bindings.items()))]
     copy.__qualname__ = f"{plain.__name__}-{hashlib.sha256('-'.join(names).encode()).hexdigest()[:12]}"
+    if not all(_lasts(value) for value in bindings.values()):
+        _PASSING.add(copy)
     return compiler(cast(F, copy))
+
+
+def _lasts(binding: Any) -> bool:
+    """Whether another process can have it too: a constant, or a kernel whose source is a file."""
+    return not hasattr(binding, "py_func") or Path(binding.py_func.__code__.co_filename).is_file()
 
 
 def _identity(binding: Any) -> str:
