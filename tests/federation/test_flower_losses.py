@@ -188,7 +188,7 @@ def test_another_app_than_our_own_never_runs_at_a_holder(up: Running, tmp_path: 
     client.write_text(honest + spy)
     try:
         with pytest.raises(RunError, match="no holder answered"):
-            up.run(Settings(**CHOSEN), tmp_path / "run", patience=15.0)
+            up.run(Settings(**CHOSEN), tmp_path / "run", patience=10.0)
     finally:
         client.write_text(honest)
     for holder in up.federation.holders:

@@ -63,13 +63,14 @@ print(len(model.walks_.sequences), peak_rss_bytes() or 0)
 """
 
 
-def test_memory_stays_far_below_an_n_by_n_matrix_of_everything() -> None:
+def test_memory_stays_below_an_n_by_n_matrix() -> None:
     """In a process of its own: what other tests have held doesn't count."""
-    command = [sys.executable, "-c", MEASURED, PATH, str(WALKS)]
+    few = 10  # the tree is what would grow with n²
+    command = [sys.executable, "-c", MEASURED, PATH, str(few)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     walks, peak = map(int, done.stdout.split())
-    assert walks == 10_312 * WALKS
-    assert peak < 1.5e9
+    assert walks == 10_312 * few
+    assert peak < 4 * 10_312**2
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(8.0, 0.392), (6.0, 0.36), (4.0, 0.30)])
