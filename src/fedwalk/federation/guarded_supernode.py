@@ -3,9 +3,10 @@
 A SuperNode runs whatever app the SuperLink ships, with all rights of its user: a curious server needs no attack, it
 sends code that reads the lists. Here an app is refused unless it is the one of DIGEST, before it is stored.
 
-Three more things are mended on the way. A SuperNode that was killed is taken for alive until its heartbeats are
+Four more things are mended on the way. A SuperNode that was killed is taken for alive until its heartbeats are
 missed, and until then its successor is turned away and gives up: here it tries again. Heartbeats come every ten
-seconds, so that a dead holder is missed after twenty, not sixty. And the next question of a run is looked for sooner.
+seconds, so that a dead holder is missed after twenty, not sixty. The next question of a run is looked for sooner. And
+an error of the connection on which Flower gives up, with the process left there for nothing, is no end of the asking.
 The owner is told whether there is a server, and whether it lets the holder in.
 """
 
@@ -25,8 +26,8 @@ CONNECTION = Changes()
 """Tells the owner how it stands with the server."""
 CONNECTED = "connected to the server"
 PAUSE = 2.0
-LOOK = 0.5
 WHY_NOT_YET = "It may not know yet that an earlier process has ended (20 s), or that the holder is admitted."
+LOOK = 0.5
 RUN_IS_ON = 60.0
 """Seconds after an answer in which another question is likely."""
 
