@@ -169,6 +169,21 @@ class WalksAnswer:
     entries: IdRows
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RemovalQuestion:
+    """Another holder was removed while the run goes on: its tokens are to be refused from now on."""
+
+    run: str
+    holder: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemovalAnswer:
+    """The removal is noted."""
+
+    holder: str
+
+
 def pack(parcel: Any) -> Fields:
     """The parcel's fields by name."""
     return {f.name: getattr(parcel, f.name) for f in fields(parcel)}

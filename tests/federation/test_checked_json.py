@@ -1,0 +1,43 @@
+"""JSON that nobody vouches for: plain values, or a ValueError that says why not."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedwalk.federation.checked_json import parse_json, read_json
+
+
+@pytest.mark.parametrize(("data", "reason"), [
+    (b"[" * 100_000, "nested too deeply"),
+    (b'{"a":' * 100_000, "nested too deeply"),
+    (rb'"\ud800"', "not UTF-8"),
+    (rb'{"\udfff": 1}', "not UTF-8"),
+    (b"\xff", "not UTF-8"),
+    (b"NaN", "NaN is no number"),
+    (b"-Infinity", "-Infinity is no number"),
+    (b'{"a": 1, "a": 2}', "'a' occurs twice"),
+    (b"9" * 5000, "digits"),
+    (b"", "Expecting value"),
+    (b'"' + b"a" * 100 + b'"', "larger than 0 MB"),
+])  # fmt: skip
+def test_what_would_break_later_is_refused_here(data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        parse_json(data, 100 if reason.startswith("larger") else 1 << 20)
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_are_a_value_or_a_value_error(data: bytes) -> None:
+    try:
+        parse_json(data)
+    except ValueError:
+        return
+
+
+def test_no_more_of_a_file_is_read_than_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ValueError, match="larger than 1 MB"):
+        read_json(path, 1 << 20)
