@@ -1,13 +1,37 @@
-"""Requests at the doorkeeper's door, as an ASGI server would bring them, and an app behind it."""
+"""Requests as an ASGI server would bring them, and an app that takes them."""
 
 import asyncio
 import base64
+import json
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+from fedwalk.federation.certificates import as_private, ssh_line
+from fedwalk.federation.identity import new_node_key
+from fedwalk.federation.members import Members, key_in_flower
+
 PULL, CONTROL, START = "/v1/fleet/pull-messages", "/v1/control/list-runs", "/v1/control/start-run"
-HERE, THERE = ("127.0.0.1", 4000), ("192.0.2.9", 4000)
-ANN, BOB = base64.b64encode(b"key of ann "), base64.b64encode(b"key of bob ")
+
+
+@cache
+def node_key(holder: str) -> str:
+    """A holder's node key, as the roster has it."""
+    return ssh_line(as_private(load_ssh_private_key(new_node_key(), None)).public_key())
+
+
+def shown_key(holder: str) -> bytes:
+    """The same as a header of a request."""
+    return base64.b64encode(key_in_flower(node_key(holder)))
+
+
+def members(path: Path, *names: str) -> Members:
+    """The members of a federation, in a file."""
+    (path / "members.json").write_text(json.dumps({name: node_key(name) for name in names}))
+    return Members(path / "members.json")
 
 
 @dataclass
@@ -36,12 +60,13 @@ class Call:
     """A request, given to an ASGI app by hand; `read` is how many pieces of its body were taken."""
 
     path: str = PULL
-    client: tuple[str, int] | None = THERE
+    holder: str = "ann"
     pieces: tuple[bytes, ...] = (b"",)
-    headers: tuple[tuple[bytes, bytes], ...] = ((b"flwr-public-key", ANN),)
+    headers: tuple[tuple[bytes, bytes], ...] | None = None
     kind: str = "http"
     read: int = 0
     sent: list[dict[str, Any]] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
 
     async def receive(self) -> dict[str, Any]:
         piece, self.read = self.pieces[self.read], self.read + 1
@@ -60,7 +85,9 @@ class Call:
 
 
 def scope_of(call: Call) -> dict[str, Any]:
-    return {"type": call.kind, "path": call.path, "client": call.client, "headers": list(call.headers)}
+    headers = ((b"flwr-public-key", shown_key(call.holder)),) if call.headers is None else call.headers
+    state = {"holder": call.holder, "known": call.known.append}
+    return {"type": call.kind, "path": call.path, "headers": list(headers), "state": state}
 
 
 def ask(app: Any, path: str = PULL, **how: Any) -> Call:
@@ -70,4 +97,4 @@ def ask(app: Any, path: str = PULL, **how: Any) -> Call:
 
 
 def length(claimed: int | str) -> tuple[tuple[bytes, bytes], ...]:
-    return ((b"flwr-public-key", ANN), (b"content-length", str(claimed).encode()))
+    return ((b"flwr-public-key", shown_key("ann")), (b"content-length", str(claimed).encode()))

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from fedwalk.federation import flower
 from fedwalk.federation.demo import LocalFederation, make_federation
 from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.processes import Started, stop_tagged, tagged
@@ -110,6 +113,13 @@ def inject(path: Path, code: str) -> str:
     path.mkdir(parents=True, exist_ok=True)
     (path / "sitecustomize.py").write_text(code, encoding="utf-8")
     return str(path)
+
+
+def pass_on(patch: pytest.MonkeyPatch, **variables: str) -> None:
+    """Let Flower's processes have these variables, which they would not get otherwise."""
+    for name, value in variables.items():
+        patch.setenv(name, value)
+    patch.setattr(flower, "PASSED_ON", (*flower.PASSED_ON, *variables))
 
 
 @contextmanager

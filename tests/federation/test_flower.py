@@ -12,7 +12,7 @@ from fedwalk.embedding import Embedding
 from fedwalk.federation import tokens
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import UNHURRIED, Running, hook, inject, running
+from flowering import UNHURRIED, Running, hook, inject, pass_on, running
 
 SEED = 3
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "seed": SEED, "threads": 1}
@@ -21,8 +21,8 @@ CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "seed": SEED
 RECORDER = """
 import os
 
-def change(keeper):
-    passing = keeper.Doorkeeper.__call__
+def change(limits):
+    passing = limits.RequestLimits.__call__
 
     async def recording(self, scope, receive, send):
         async def noting():
@@ -33,7 +33,7 @@ def change(keeper):
             return message
         await passing(self, scope, noting, send)
 
-    keeper.Doorkeeper.__call__ = recording
+    limits.RequestLimits.__call__ = recording
 """
 """Runs first in the server's processes: notes every byte of every request that reaches the SuperLink."""
 
@@ -54,10 +54,9 @@ def simulated(graph: Graph, view: Path, tmp_path_factory: pytest.TempPathFactory
     """Four holders whose noise is a function of the seed."""
     path = tmp_path_factory.mktemp("simulated")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(
-            "PYTHONPATH", inject(path / "recorder", hook("fedwalk.federation.doorkeeper", "Doorkeeper", RECORDER))
-        )
-        patch.setenv("FEDWALK_TEST_VIEW", str(view))
+        limits = "fedwalk.federation.flower_guards.request_limits"
+        recorder = inject(path / "recorder", hook(limits, "RequestLimits", RECORDER))
+        pass_on(patch, PYTHONPATH=recorder, FEDWALK_TEST_VIEW=str(view))
         with running(path / "federation", graph, seed=SEED) as up:
             yield up
 

@@ -16,7 +16,7 @@ from fedwalk.federation.processes import tagged
 from fedwalk.federation.running import RunError
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
-from flowering import PATIENCE, Running, hook, inject, running
+from flowering import PATIENCE, Running, hook, inject, pass_on, running
 
 CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 PRIVATE: dict[str, Any] = {**CHOSEN, "protocol": "ldp", "epsilon": 5.0}
@@ -74,8 +74,8 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def up(graph: Graph, orders: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", inject(path / "twist", hook("fedwalk.federation.client_app", "app", TWIST)))
-        patch.setenv("FEDWALK_TEST_ORDERS", str(orders))
+        twist = inject(path / "twist", hook("fedwalk.federation.client_app", "app", TWIST))
+        pass_on(patch, PYTHONPATH=twist, FEDWALK_TEST_ORDERS=str(orders))
         with running(path / "federation", graph, prepare=_small_answers) as federation:
             yield federation
 
@@ -123,7 +123,7 @@ def test_who_is_slow_is_left_out_and_gigabytes_are_refused_and_memory_stays_boun
     assert account["lost"]["holder-2"] == f"lists: no answer in {PATIENCE:g} s"
     assert account["refused"]["holder-3"] == "lists: an answer of 1025 MB; the most is 32 MB (federation.toml)."
     assert account["embedded"] == 20
-    assert account["refused_at_the_door"]["larger than this federation allows"] > 0
+    assert account["refused_at_the_door"]["holder-1: larger than this federation allows"] > 0
     peaks = [_peak_memory(process.pid) for process in tagged(up.started["server"].tag)]
     assert peaks
     assert max([*peaks, record["peak_rss_bytes"]]) < MOST_MEMORY

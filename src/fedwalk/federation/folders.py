@@ -73,6 +73,11 @@ class FederationFolder:
         return self.path / "nodes.json"
 
     @property
+    def members(self) -> Path:
+        """Whose SuperNodes the server's port lets in, by name and key."""
+        return self.path / "members.json"
+
+    @property
     def app(self) -> Path:
         """The Flower app."""
         return self.path / "app"

@@ -37,13 +37,17 @@ class Started:
 
 
 def start(command: Sequence[str], environment: dict[str, str], log: Path) -> Started:
-    """Start a command in a session of its own, its output going to a file."""
+    """Start a command in a session of its own, with this environment alone, its output going to a private file."""
     tag = secrets.token_hex(8)
-    with log.open("ab") as output:
+    output = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    try:
+        os.fchmod(output, 0o600)
         process = subprocess.Popen(
-            list(command), env={**os.environ, **environment, TAG: tag}, stdin=subprocess.DEVNULL,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            list(command), env={**environment, TAG: tag}, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True, umask=0o077,
         )  # fmt: skip
+    finally:
+        os.close(output)
     return Started(process, tag)
 
 

@@ -6,13 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
 from fedwalk.errors import FedWalkError
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder
-from fedwalk.federation.identity import read_node_key
 from fedwalk.federation.locks import locked
+from fedwalk.federation.members import key_in_flower, write_members
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.run_folder import write_text
 
@@ -24,9 +22,12 @@ def register_holders(folder: FederationFolder) -> dict[str, int]:
     registered the others are, and then FlowerError says which.
     """
     with locked(folder.path):
-        holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
+        roster = Roster.load(folder.roster)
+        # First of all: from here on the server's port refuses a holder that was removed.
+        write_members(folder.members, roster)
+        holders = [holder for holder in roster.holders if not holder.removed]
         known = _known_nodes(folder.database)
-        nodes = {holder.name: known[key] for holder in holders if (key := _key_in_flower(holder)) in known}
+        nodes = {holder.name: known[key] for holder in holders if (key := key_in_flower(holder.node_key)) in known}
         fresh = [holder for holder in holders if holder.name not in nodes]
         with ThreadPoolExecutor(4) as pool:
             answers = dict(zip(fresh, pool.map(lambda holder: _register(folder, holder), fresh), strict=True))
@@ -46,10 +47,6 @@ def _known_nodes(database: Path) -> dict[bytes, int]:
             return {key: node % (1 << 64) for key, node in connection.execute(query)}  # SQLite's integers are signed
     except sqlite3.Error:
         return {}
-
-
-def _key_in_flower(holder: Holder) -> bytes:
-    return read_node_key(holder.node_key).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _register(folder: FederationFolder, holder: Holder) -> int | Exception:

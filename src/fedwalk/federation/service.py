@@ -115,13 +115,15 @@ def _handling(signals: Sequence[int], handler: Any) -> Iterator[None]:
 
 def await_listening(folder: FederationFolder, started: Started) -> None:
     """Return when the server takes connections; its log says why if it doesn't."""
-    port = int(folder.settings().listen.rpartition(":")[2])
+    host, _, text = folder.settings().listen.rpartition(":")
+    # What listens on all addresses listens on this one too.
+    host, port = host.strip("[]") if host not in ("0.0.0.0", "[::]") else "127.0.0.1", int(text)
     end = time.monotonic() + STARTING
     while time.monotonic() < end:
         if not started.running:
             raise ServiceError(f"the server ended with code {started.process.returncode}: {last_words(folder.log)}")
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection((host, port), timeout=1).close()
             return
         except OSError:
             time.sleep(0.1)

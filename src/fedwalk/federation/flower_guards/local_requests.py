@@ -1,0 +1,52 @@
+"""The ports of Flower's own processes on one machine: every request carries the folder's secret, or isn't read."""
+
+from collections.abc import Callable
+
+from fedwalk.federation.flower_guards.local_secret import HEADER, is_secret
+from fedwalk.federation.flower_guards.request_limits import (
+    FLEET,
+    TOO_LARGE,
+    App,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    claimed_length,
+    refuse,
+)
+
+START_RUN = "/v1/control/start-run"
+MAX_LOCAL_BODY = 512 << 20
+"""Of processes that have the secret, which the owner trusts."""
+OWNER = "the owner's own processes"
+
+
+class LocalRequests:
+    """ASGI middleware in front of everything at a local port."""
+
+    def __init__(self, app: App, secret: str, on_start_run: Callable[[], None] = lambda: None) -> None:
+        self._app, self._secret, self._on_start_run = app, secret, on_start_run
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what carries the secret."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            try:
+                self._check(scope)
+            except RefusedError as refusal:
+                await refuse(send, refusal)
+                return
+            await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        shown = [value for name, value in scope["headers"] if name == HEADER.encode()]
+        if len(shown) != 1 or not is_secret(shown[0], self._secret):
+            raise RefusedError(403, "this API is for its owner's own processes")
+        scope["state"]["known"](OWNER)
+        if scope["path"].startswith(FLEET):
+            raise RefusedError(403, "holders use the public port")
+        if claimed_length(scope["headers"]) > MAX_LOCAL_BODY:
+            raise RefusedError(413, TOO_LARGE)
+        if scope["path"] == START_RUN:
+            self._on_start_run()

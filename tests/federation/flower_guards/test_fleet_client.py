@@ -1,0 +1,163 @@
+"""How a SuperNode speaks to its server: with its certificate, and with a word to the owner about what goes wrong."""
+
+import re
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse, PullMessagesRequest
+from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest, SendNodeHeartbeatResponse
+from flwr.supernode.fleet_http_client import FleetHttpClient
+
+from fedwalk.federation.flower_guards import fleet_client
+from fedwalk.federation.flower_guards.fleet_client import drift, in_words
+from fedwalk.federation.notices import Changes
+from fedwalk.federation.processes import free_port
+
+
+@dataclass
+class Link:
+    """A SuperLink's address, at which somebody answers only while the test lets them."""
+
+    port: int
+    answers: list[tuple[int, bytes]]
+    server: HTTPServer | None = None
+
+    def open(self) -> None:
+        answers = self.answers
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                status, body = answers.pop(0)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Type", "application/protobuf")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", self.port), Handler)
+        threading.Thread(target=self.server.serve_forever).start()
+
+    def close(self) -> None:
+        if self.server:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    link = Link(free_port(), [])
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+def test_a_holder_tries_until_it_is_let_in_and_its_owner_is_told(
+    link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FleetHttpClient, "ActivateNode", FleetHttpClient.ActivateNode)
+    monkeypatch.setattr(fleet_client, "CONNECTION", Changes())
+    monkeypatch.setattr(fleet_client, "PAUSE", 0.0)
+    fleet_client.activate_patiently()
+    with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
+        with pytest.raises(httpx.ConnectError):
+            client.ActivateNode(ActivateNodeRequest())
+        known = b'{"code":2004,"detail":"Failed to activate SuperNode."}'
+        link.answers += [(409, known), (404, b"unknown"), (200, ActivateNodeResponse().SerializeToString())]
+        link.open()
+        client.ActivateNode(ActivateNodeRequest())
+    heard = capsys.readouterr().err.splitlines()
+    assert heard[0].startswith("fedwalk: the server can't be reached yet: ")
+    assert heard[1].startswith("fedwalk: the server doesn't let this holder in yet: Failed to activate SuperNode. It ")
+    assert heard[2].startswith("fedwalk: the server doesn't let this holder in yet: unknown. It may not know yet")
+    assert heard[3:] == ["fedwalk: connected to the server"]
+
+
+def test_an_owner_is_told_once_that_the_server_is_silent_that_it_is_back_and_that_it_refuses(
+    link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in fleet_client.TOLD:
+        monkeypatch.setattr(FleetHttpClient, name, getattr(FleetHttpClient, name))
+    monkeypatch.setattr(fleet_client, "CONNECTION", Changes())
+    fleet_client.tell_of_silence()
+    refused = (503, b"fedwalk: refused: this holder isn't a member of the federation\n")
+    link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 3 + [refused] * 2
+    link.open()
+    with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
+        client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        link.close()
+        for _ in range(2):
+            with pytest.raises(httpx.TransportError):
+                client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        link.open()
+        for _ in range(2):
+            client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        for _ in range(2):
+            with pytest.raises(httpx.HTTPStatusError):
+                client.PullMessages(PullMessagesRequest())
+    heard = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in heard[:3]] == [
+        "fedwalk: connected to the server", "fedwalk: the server doesn't answer any more",
+        "fedwalk: connected to the server",
+    ]  # fmt: skip
+    why = "fedwalk: refused: this holder isn't a member of the federation"
+    assert heard[3:] == [f"fedwalk: the server refuses (HTTP 503): {why}. Trying again; its operator can tell why"]
+
+
+def test_a_clock_that_is_off_is_named_with_the_difference(
+    link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FleetHttpClient, "_send", FleetHttpClient._send)
+    monkeypatch.setattr(fleet_client, "CLOCK", Changes())
+    fleet_client.watch_clock()
+    link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 2
+    link.open()
+    with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
+        client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        assert capsys.readouterr().err == ""
+        late = SimpleNamespace(time=lambda: time.time() - 7200)
+        monkeypatch.setattr(fleet_client, "time", late)
+        client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+    assert re.match(r"fedwalk: this machine's clock is 7,(199|200|201) s behind the server's", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Thu, 99 Jan 1970 00:00:00 GMT", "\0"])
+def test_a_date_that_is_none_says_nothing(date: str) -> None:
+    assert drift(date, 0.0) is None
+
+
+def test_clocks_that_nearly_agree_are_no_matter() -> None:
+    server = datetime(2026, 1, 1, tzinfo=UTC)
+    for seconds, said in ((59, False), (-59, False), (61, True), (-61, True)):
+        here = (server + timedelta(seconds=seconds)).timestamp()
+        assert (drift(format_datetime(server), here) is not None) == said
+
+
+@pytest.mark.parametrize(("error", "said"), [
+    (ssl.SSLError(1, "[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired"), "has ended"),
+    (ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required"), "has shown none"),
+    (ssl.SSLError(1, "[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca"), "doesn't know the authority"),
+    (ssl.SSLError(1, "certificate verify failed: certificate is not yet valid (_ssl.c:1006)"), "isn't valid yet"),
+    (ssl.SSLError(1, "certificate verify failed: self-signed certificate (_ssl.c:1006)"), "isn't one of this"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_certificate_is_said_in_words(error: Exception, said: str) -> None:
+    assert said in in_words(error)
+    assert "clock" in in_words(error)
+
+
+def test_any_other_error_keeps_its_words() -> None:
+    assert in_words(OSError("connection refused")) == "connection refused"

@@ -1,0 +1,206 @@
+"""A port with limits, over real sockets and TLS: strangers come no further than the handshake, and can't fill it."""
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from company import authority, certified, credentials
+from fedwalk.federation.connection_limits import ConnectionLimits
+from fedwalk.federation.flower_guards import listening
+from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
+from fedwalk.federation.identity import Credentials, certificate_end, new_authority
+from fedwalk.federation.processes import free_port
+
+SOON = 30.0
+
+
+async def who(scope: Any, receive: Any, send: Any) -> None:
+    """An app that answers with the caller's name."""
+    body = str(scope["state"]["holder"]).encode()
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def files(path: Path, made: Credentials) -> tuple[str, str, str]:
+    """A party's certificate, key and authority as files."""
+    path.mkdir(exist_ok=True)
+    found = {"own.pem": made.certificate, "own.key": made.key, "authority.pem": made.authority}
+    for name, content in found.items():
+        (path / name).write_bytes(content)
+    return str(path / "own.pem"), str(path / "own.key"), str(path / "authority.pem")
+
+
+@contextmanager
+def listens(path: Path, limits: ConnectionLimits | None = None) -> Iterator[LimitedServer]:
+    """A server for certified clients, which shows ann's certificate; it runs while the block does."""
+    config = uvicorn_config(who, "127.0.0.1", free_port(), lifespan="off", log_level="critical")
+    context = server_context(*files(path / "server", credentials("ann")))
+    server = LimitedServer(config, context, ConnectionLimits() if limits is None else limits)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_until(lambda: server.started)
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join(SOON)
+        assert not thread.is_alive()
+
+
+def wait_until(condition: Any) -> None:
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def client_context(path: Path, made: Credentials | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(cadata=credentials("ann").authority.decode())
+    if made is not None:
+        certificate, key, _ = files(path / "client", made)
+        context.load_cert_chain(certificate, key)
+    return context
+
+
+def ask(server: LimitedServer, context: ssl.SSLContext) -> str:
+    """What the server answers; OSError if it doesn't."""
+    connection = http.client.HTTPSConnection("127.0.0.1", server.config.port, timeout=SOON, context=context)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
+def test_a_holder_is_known_by_its_certificate_before_it_sends_a_byte(tmp_path: Path) -> None:
+    with listens(tmp_path) as server:
+        assert ask(server, client_context(tmp_path, credentials("bob"))) == "bob"
+        wait_until(lambda: len(server.limits) == 0)
+        assert server.failed == {}
+
+
+@pytest.mark.parametrize(("made", "reason"), [
+    (lambda: None, "no certificate"),
+    (lambda: certified(new_authority("other", 2), "bob"), "a foreign certificate"),
+    (lambda: certified_by_begin(-2), "an ended certificate"),
+    (lambda: certified_by_begin(1), "a certificate that isn't valid yet"),
+])  # fmt: skip
+def test_no_certificate_a_foreign_or_an_ended_one_ends_at_the_handshake(tmp_path: Path, made: Any, reason: str) -> None:
+    with listens(tmp_path) as server:
+        with pytest.raises((OSError, http.client.HTTPException)):
+            ask(server, client_context(tmp_path, made()))
+        wait_until(lambda: server.failed == {reason: 1})
+        assert ask(server, client_context(tmp_path, credentials("bob"))) == "bob"
+
+
+def certified_by_begin(days: float) -> Credentials:
+    """Bob's certificate, for one day that begins so many days from now."""
+    return certified(authority(), "bob", datetime.now(UTC) + timedelta(days=days))
+
+
+def test_plain_text_ends_at_the_handshake_too(tmp_path: Path) -> None:
+    with listens(tmp_path) as server:
+        with socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) as stranger:
+            stranger.sendall(b"POST /v1/control/start-run HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert read_to_end(stranger)[:9] != b"HTTP/1.1 "
+        wait_until(lambda: server.failed == {"no TLS handshake": 1})
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    """All that comes until the other side closes; a reset is an end too."""
+    found = b""
+    try:
+        while piece := connection.recv(4096):
+            found += piece
+    except ConnectionError:
+        pass
+    return found
+
+
+def test_thirteen_hundred_idle_connections_keep_no_holder_out(tmp_path: Path) -> None:
+    """They once filled all of a process's descriptors."""
+    mine = client_context(tmp_path, credentials("bob"))
+    with listens(tmp_path) as server, ExitStack() as stack:
+        before = descriptors()
+        for _ in range(26):
+            idle = [socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) for _ in range(50)]
+            for one in idle:
+                stack.enter_context(one)
+            assert ask(server, mine) == "bob"
+        assert len(server.limits) <= server.limits.max_unknown_per_address + 1
+        # This process holds the strangers' ends too; beyond them there is little.
+        wait_until(lambda: descriptors() - before < 1300 + server.limits.max_unknown_per_address + 20)
+        assert server.limits.dropped["too many connections before authentication"] >= 1300 - 2 * 32
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_handshake_that_stalls_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HANDSHAKE", 0.3)
+    with listens(tmp_path) as server:
+        with socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) as stranger:
+            stranger.sendall(b"\x16\x03\x01\x02\x00\x01")
+            assert read_to_end(stranger) == b""
+        wait_until(lambda: len(server.limits) == 0)
+        assert server.failed == {"no TLS handshake": 1}
+
+
+def test_a_head_that_arrives_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEAD", 0.3)
+    monkeypatch.setattr(listening, "KEEP_ALIVE", 1)
+    context = client_context(tmp_path, credentials("bob"))
+    heads = (b"", b"GET / HTTP/1.1\r\nHost: x\r\nSlow: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT")
+    with listens(tmp_path) as server:
+        for head in heads:
+            plain = socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON)
+            with context.wrap_socket(plain) as holder:
+                holder.sendall(head)
+                read_to_end(holder)
+        wait_until(lambda: len(server.limits) == 0)
+        assert ask(server, context) == "bob"
+
+
+def test_a_connection_ends_with_its_certificate(tmp_path: Path) -> None:
+    short = certified_by_begin(-1 + 4 / 86400)
+    with listens(tmp_path) as server:
+        plain = socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON)
+        with client_context(tmp_path, short).wrap_socket(plain) as holder:
+            holder.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert holder.recv(4096).startswith(b"HTTP/1.1 200")
+            ended = ssl.cert_time_to_seconds(_end(short))
+            read_to_end(holder)
+            assert time.time() >= ended - 1
+        with pytest.raises((OSError, http.client.HTTPException)):
+            ask(server, client_context(tmp_path, short))
+
+
+def _end(made: Credentials) -> str:
+    return certificate_end(made.certificate).strftime("%b %d %H:%M:%S %Y GMT")
+
+
+def test_one_holder_with_many_connections_drops_its_own(tmp_path: Path) -> None:
+    mine, others = credentials("bob"), credentials("cyd")
+    with listens(tmp_path, ConnectionLimits(max_per_party=4)) as server, ExitStack() as stack:
+        context = client_context(tmp_path, mine)
+        for _ in range(12):
+            plain = socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON)
+            holder = stack.enter_context(context.wrap_socket(plain))
+            holder.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert holder.recv(4096).startswith(b"HTTP/1.1 200")
+        assert len(server.limits.of("bob")) == 4
+        assert ask(server, client_context(tmp_path, others)) == "cyd"
+        assert server.limits.dropped == {"too many connections of one holder": 8}
