@@ -16,8 +16,8 @@ from simulation import GRAPHS
 OBSERVERS = {
     "paper": {
         "matrix rows": "server", "dissimilarity": "device", "first entries": "server", "whole walks": "server",
-        "top steps": "server", "contacts": "network", "top contacts": "network", "canaries": "server",
-        "close vectors": "anyone",
+        "top steps": "server", "contacts": "network", "top contacts": "network", "traffic volume": "network",
+        "canaries": "server", "close vectors": "anyone",
     },
     "ldp": {
         "reported pairs": "server", "most likely": "server", "contacts": "network", "canaries": "server",

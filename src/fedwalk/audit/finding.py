@@ -53,7 +53,7 @@ class Finding:
 _WORDS = {
     "recall": "{} found", "precision": "{} right", "limit": "limit {}", "named": "{} named",
     "cosine_auc": "AUC {}", "dot_auc": "dot {}", "auc": "AUC {}", "degree_auc": "degrees {}",
-    "epsilon": "ε ≥ {}", "ledger": "ledger {}", "nominal": "nominal {}",
+    "rank_correlation": "rank correlation {}", "epsilon": "ε ≥ {}", "ledger": "ledger {}", "nominal": "nominal {}",
 }  # fmt: skip
 """Metrics that a table shows; counts are in the record alone."""
 _SHARES = ("recall", "precision", "limit", "named")

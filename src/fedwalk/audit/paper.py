@@ -9,9 +9,9 @@ from fedwalk.audit.evidence import device_view, heard, matrix_view, relay_view, 
 from fedwalk.audit.finding import Finding
 from fedwalk.audit.pairs import Pairs
 from fedwalk.audit.rows import match_rows
-from fedwalk.audit.scoring import score_at_random, score_named, score_pairs
+from fedwalk.audit.scoring import score_at_random, score_named, score_pairs, score_ranks
 from fedwalk.audit.sequences import consecutive_entries, first_entries
-from fedwalk.audit.traffic import contacts
+from fedwalk.audit.traffic import contacts, volumes
 from fedwalk.audit.views import MatrixView, View
 from fedwalk.graph import Graph
 from fedwalk.kernels.threads import Report
@@ -65,6 +65,12 @@ def traffic(graph: Graph, run: Run, report: Report) -> Iterator[Finding]:
     guesses = contacts(view)
     yield _pairs_finding("contacts", graph, view, guesses, said)
     yield _pairs_finding("top contacts", graph, view, guesses[: graph.edges], FREQUENT)
+    said = (
+        "The number of tokens that a device sends and receives, beside its degree. Encryption doesn't hide it: the "
+        "traffic of a holder with one device shows its degree, and the addresses of its peers show its neighbours."
+    )
+    ranks = score_ranks(volumes(view, graph.vertices), graph.degrees)
+    yield Finding.of("traffic volume", "paper", view, ranks, {"rank_correlation": 0.0}, said)
 
 
 def canaries(graph: Graph, run: Run, _: Report, count: int) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from fedwalk.audit.pairs import Pairs, among
 from fedwalk.evaluation.links import edge_pairs, numbered_pairs, pair_numbers
@@ -58,6 +59,19 @@ def area_under_curve(positive: NDArray[np.float64], negative: NDArray[np.float64
     ordered = np.sort(negative)
     above, level = np.searchsorted(ordered, positive), np.searchsorted(ordered, positive, "right")
     return float((above + level).mean() / (2 * negative.size))
+
+
+def score_ranks(guess: NDArray[np.int64], truth: NDArray[np.int64]) -> Metrics:
+    """`rank_correlation` (Spearman's), if both have more than one value.
+
+    >>> score_ranks(np.array([1, 5, 3]), np.array([10, 30, 20]))
+    {'rank_correlation': 1.0}
+    >>> score_ranks(np.array([1, 1, 1]), np.array([10, 30, 20]))
+    {}
+    """
+    if np.unique(guess).size < 2 or np.unique(truth).size < 2:
+        return {}
+    return {"rank_correlation": float(np.corrcoef(rankdata(guess), rankdata(truth))[0, 1])}
 
 
 def score_named(graph: Graph, neighbours: NDArray[np.int64]) -> Metrics:
