@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-MAX_UNKNOWN = 128
-"""Connections of parties that haven't authenticated themselves yet."""
-MAX_UNKNOWN_PER_ADDRESS = 32
+MAX_UNKNOWN, MAX_UNKNOWN_PER_ADDRESS = 256, 64
+"""Connections of parties that haven't authenticated themselves yet. Python's TLS takes 256 kB for each."""
 MAX_PER_PARTY = 32
 """Connections of one known party: Flower's client and gRPC each need a few."""
 

@@ -20,9 +20,11 @@ from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
+from fedwalk.federation.roster import Roster
 from fedwalk.run_folder import write_text
 
 STARTING = 90.0
@@ -37,6 +39,7 @@ class ServiceError(FedWalkError):
 def serving(folder: FederationFolder) -> Iterator[Started]:
     """The federation's server while the block runs: listening, with every admitted holder's key registered."""
     write_app(folder.app)
+    write_members(folder.members, Roster.load(folder.roster))
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)

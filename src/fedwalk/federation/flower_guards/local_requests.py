@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from fedwalk.federation.connection_limits import MAX_UNKNOWN, ConnectionLimits
 from fedwalk.federation.flower_guards.local_secret import HEADER, is_secret
 from fedwalk.federation.flower_guards.request_limits import (
     FLEET,
@@ -19,6 +20,8 @@ START_RUN = "/v1/control/start-run"
 MAX_LOCAL_BODY = 512 << 20
 """Of processes that have the secret, which the owner trusts."""
 OWNER = "the owner's own processes"
+LOCAL_LIMITS = ConnectionLimits(max_unknown=MAX_UNKNOWN, max_unknown_per_address=MAX_UNKNOWN)
+"""All users of a machine share one address, so a bound per address would let one of them keep the owner out."""
 
 
 class LocalRequests:

@@ -17,7 +17,7 @@ from fedwalk.federation.app_folder import app_digest
 from fedwalk.federation.connection_limits import ConnectionLimits
 from fedwalk.federation.flower_guards.hooks import check_app, replace
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
-from fedwalk.federation.flower_guards.local_requests import LocalRequests
+from fedwalk.federation.flower_guards.local_requests import LOCAL_LIMITS, LocalRequests
 from fedwalk.federation.flower_guards.local_secret import read_secret
 from fedwalk.federation.flower_guards.request_limits import RequestLimits
 from fedwalk.federation.flower_guards.task_processes import start_superexec_by_module
@@ -74,7 +74,7 @@ def serve(
     local = LimitedServer(
         uvicorn_config(LocalRequests(app, read_secret(), new_run), host, port),
         server_context(ssl_certfile, ssl_keyfile),
-        ConnectionLimits(),
+        LOCAL_LIMITS,
     )
     asyncio.run(_serve_both(local, public, limits))
 

@@ -19,11 +19,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedwalk.errors import ProtocolError
-from fedwalk.federation.connection_limits import ConnectionLimits
 from fedwalk.federation.flower_guards.fleet_client import CONNECTION, guard_fleet_client
 from fedwalk.federation.flower_guards.hooks import check_app, replace
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
-from fedwalk.federation.flower_guards.local_requests import LocalRequests
+from fedwalk.federation.flower_guards.local_requests import LOCAL_LIMITS, LocalRequests
 from fedwalk.federation.flower_guards.local_secret import read_secret
 from fedwalk.federation.flower_guards.task_processes import start_superexec_by_module
 from fedwalk.federation.folders import HolderFolder
@@ -54,7 +53,7 @@ def guard_local_api(module: Any, secret: str) -> None:
 
     def config(app: Any, host: str, port: int, ssl_certfile: str, ssl_keyfile: str, **_: Any) -> Any:
         context = server_context(ssl_certfile, ssl_keyfile)
-        return LimitedServer(uvicorn_config(LocalRequests(app, secret), host, port), context, ConnectionLimits())
+        return LimitedServer(uvicorn_config(LocalRequests(app, secret), host, port), context, LOCAL_LIMITS)
 
     # Flower makes a server of the configuration; here that is one already.
     replace(module, "uvicorn", SimpleNamespace(Config=config, Server=lambda made: made))
