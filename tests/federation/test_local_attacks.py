@@ -23,7 +23,7 @@ from fedwalk.federation.app_folder import write_app
 from fedwalk.federation.demo import make_federation
 from fedwalk.federation.flower import flwr
 from fedwalk.federation.flower_guards.local_secret import secret_file
-from fedwalk.federation.processes import tagged
+from fedwalk.federation.processes import is_free, tagged
 from fedwalk.settings import Settings
 from flowering import UNHURRIED, Running
 from forwarding import Forwarder
@@ -54,12 +54,13 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def local_port(up: Running, name: str) -> int:
-    """The port of a process's own APIs."""
-    for process in tagged(up.started[name].tag):
-        command = process.cmdline()
-        if "--port" in command:
-            return int(command[command.index("--port") + 1])
-    raise AssertionError(name)
+    """The port of a process's own APIs, once it listens there."""
+    commands = [process.cmdline() for process in tagged(up.started[name].tag)]
+    port = next(int(command[command.index("--port") + 1]) for command in commands if "--port" in command)
+    while is_free(f"127.0.0.1:{port}"):
+        assert up.started[name].running
+        time.sleep(0.1)
+    return port
 
 
 def public_port(up: Running) -> int:
