@@ -17,6 +17,7 @@ from fedwalk.federation.folders import FederationFolder
 from fedwalk.federation.inflation import bound_answers
 from fedwalk.federation.job import EVENTS, federate_to_folder
 from fedwalk.federation.locks import held
+from fedwalk.federation.members import Members
 from fedwalk.federation.post import FlowerPost
 from fedwalk.federation.roster import Roster
 from fedwalk.settings import Settings
@@ -77,8 +78,8 @@ def run(grid: Grid, job: dict[str, Any], events: Events) -> None:
     largest = folder.settings().largest_answer
     bound_answers(largest, job["patience"])
     nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
-    post = FlowerPost(grid, nodes, job["patience"], largest)
-    post.await_online({holder.name for holder in roster.holders if not holder.removed})
+    members = Members(folder.members)
+    post = FlowerPost(grid, nodes, job["patience"], largest, lambda name: members.node_key(name) is not None)
     federate_to_folder(
         post, roster, Settings.from_mapping(job["settings"]), Path(job["output"]), patience=job["patience"],
         resume=True, keep_walks=job["keep_walks"], door=folder.refusals, need=job["need"],
