@@ -177,7 +177,8 @@ def hop(mills: dict[int, Mill], leaving: dict[int, int]) -> dict[int, Mill]:
         for me, mill in here.items():
             for other, batch in mill.grind(most=40).items():
                 if other in here:
-                    here[other].receive(me, batch.to_bytes(mill.key, numbers[me, other]))
+                    receipt = here[other].receive(me, batch.to_bytes(mill.key, numbers[me, other]))
+                    mill.delivered(other, batch, receipt)
                     numbers[me, other] += 1
                 else:
                     mill.undeliverable(other, batch)
@@ -186,8 +187,9 @@ def hop(mills: dict[int, Mill], leaving: dict[int, int]) -> dict[int, Mill]:
 
 def walks_answer(mill: Mill, unreachable: list[str]) -> WalksAnswer:
     walks, entries = mill.sequences()
+    given_up, reasons, at = mill.given_up.columns()
     return WalksAnswer(
-        hops=mill.hops, carried=mill.carried, stranded=mill.stranded, undelivered=mill.undelivered, batches=1,
-        sent_bytes=100, seconds=0.5, refused=json.dumps(mill.refused), unreachable=unreachable, walks=walks,
-        entries=entries.astype(np.int32),
+        hops=mill.hops, carried=mill.carried, batches=1, sent_bytes=100, seconds=0.5, interrupted=False,
+        refused=json.dumps(mill.refused), unreachable=unreachable, given_up=given_up, given_up_reasons=reasons,
+        given_up_at=at, walks=walks, entries=entries.astype(np.int32),
     )  # fmt: skip

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fedwalk.federation.lists import OwnLists
 from fedwalk.federation.parcels import WalksQuestion
+from fedwalk.federation.walk_plan import session_digest
 from fedwalk.graph import Graph
 from fedwalk.kernels.threads import silent
 from fedwalk.protocol.messages import Token, TreeTable
@@ -19,6 +20,8 @@ from fedwalk.settings import Settings
 from simulation import Federation, federation
 
 KEY = "00112233445566778899aabbccddeeff"
+SESSIONS = tuple(f"{i:032x}" for i in range(16))
+"""Of holder number i."""
 HOLDERS = ["ada", "ben", "cleo", "dan"]
 SMALL = Settings(walks=3, walk_length=13, threads=1)
 
@@ -62,7 +65,8 @@ def walk_question(
     living = np.ones(n, np.bool_) if alive is None else alive
     walks = np.arange(n * settings.walks)
     return WalksQuestion(
-        run="test", key=KEY, predictor=settings.predictor, burst=settings.burst, length=settings.walk_length,
+        run="test", key=KEY, session=SESSIONS[me], sessions=[session_digest(one) for one in SESSIONS[: len(holders)]],
+        predictor=settings.predictor, burst=settings.burst, length=settings.walk_length,
         count=walks.size, epsilon=settings.epsilon, predict=settings.predict, patience=patience,
         holders=list(holders), addresses=list(addresses), participants=np.arange(n, dtype=np.int32),
         owner=owner.astype(np.int32), alive=living, walks=walks[(owner == me)[walks % n] & living[walks % n]],

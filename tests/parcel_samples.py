@@ -29,9 +29,11 @@ SAMPLES: dict[type[Any], Any] = {
     MatricesQuestion: MatricesQuestion("run", IDS, ROWS),
     MatricesAnswer: MatricesAnswer(IDS, LONGS, ROWS),
     WalksQuestion: WalksQuestion(
-        "run", "00" * 16, "tree", 2, 4, 3, 2.0, 0.5, 10.0, ["ada", "ben"], ["a:1", "b:1"], IDS, IDS,
-        np.ones(3, np.bool_), LONGS, IDS, ROWS, np.zeros((2, 2), np.int32), LONGS, IDS, np.ones(3), IDS, LONGS, IDS,
-        np.ones(3, np.bool_),
+        "run", "00" * 16, "11" * 16, ["22" * 32] * 2, "tree", 2, 4, 3, 2.0, 0.5, 10.0, ["ada", "ben"], ["a:1", "b:1"],
+        IDS, IDS, np.ones(3, np.bool_), LONGS, IDS, ROWS, np.zeros((2, 2), np.int32), LONGS, IDS, np.ones(3), IDS,
+        LONGS, IDS, np.ones(3, np.bool_),
     ),
-    WalksAnswer: WalksAnswer(1, 2, 0, 0, 1, 90, 0.5, "{}", ["ben"], np.arange(3), np.zeros((3, 4), np.int32)),
+    WalksAnswer: WalksAnswer(
+        1, 2, 1, 90, 0.5, False, "{}", ["ben"], LONGS[:3], IDS, IDS, np.arange(3), np.zeros((3, 4), np.int32)
+    ),
 }  # fmt: skip

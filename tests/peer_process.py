@@ -1,7 +1,8 @@
 """One holder as a process of its own, for the tests of peers: walks for every job that a line on stdin names.
 
 Every line on stdout is a JSON object with an `event`: ready, begin, progress, paused, done. A job may let the mill
-grind little at a time, and pause for good after so many tokens handed on, for whoever wants to know where it stands.
+grind little at a time, and pause for good after so many tokens handed on, for a test that wants to know where it
+stands. `members` is a file with the names of the federation's members.
 """
 
 import json
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fedwalk.federation import peers
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.lists import OwnLists
 from fedwalk.federation.mill import Mill
 from fedwalk.federation.parcels import WalksAnswer, WalksQuestion
 from fedwalk.federation.peers import walk_together
-from fedwalk.federation.tokens import TokenBatch
+from fedwalk.federation.tokens import Receipt, TokenBatch
 from fedwalk.protocol.randomness import SimulatedRandomness
 
 
@@ -34,15 +36,17 @@ class Job:
     listen: str
     most: int = 65536
     pause_after: int | None = None
+    members: Path | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Its answer; how many tokens each other holder has taken from it, and it from each of them."""
+    """Its answer; how many tokens each other holder has taken from it, and it from each of them; the owner's lines."""
 
     answer: WalksAnswer
     given: Counter[int]
     taken: Counter[int]
+    said: tuple[str, ...]
 
 
 class WatchedMill(Mill):
@@ -62,10 +66,11 @@ class WatchedMill(Mill):
         self.given.update({holder: len(batch) for holder, batch in outgoing.items()})
         return outgoing
 
-    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
-        accepted, refused = super().receive(sender, data)
-        self.taken[sender] += accepted
-        return accepted, refused
+    def receive(self, sender: int, data: bytes) -> Receipt:
+        before = self.accepted
+        receipt = super().receive(sender, data)
+        self.taken[sender] += self.accepted - before
+        return receipt
 
     def undeliverable(self, holder: int, batch: TokenBatch) -> None:
         super().undeliverable(holder, batch)
@@ -78,11 +83,14 @@ def tell(event: str, **values: Any) -> None:
 
 def walk(job: Job) -> Outcome:
     mill = WatchedMill(job)
+    said: list[str] = []
+    setattr(peers, "say", said.append)  # noqa: B010 - mypy knows that it is a function
     tell("begin")
     answer = walk_together(
-        mill, job.question, job.me, job.credentials, job.listen, lambda counts: tell("progress", **counts)
-    )
-    return Outcome(answer, mill.given, mill.taken)
+        mill, job.question, job.me, job.credentials, job.listen, lambda counts: tell("progress", **counts),
+        lambda: None if job.members is None else set(job.members.read_text().split()),
+    )  # fmt: skip
+    return Outcome(answer, mill.given, mill.taken, tuple(said))
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ from fedwalk.errors import BudgetError, ProtocolError
 from fedwalk.federation import client_app
 from fedwalk.federation.folders import HolderFolder, write_settings
 from fedwalk.federation.holder import Terms
-from fedwalk.federation.parcels import ListsQuestion, RollQuestion, VectorsQuestion
+from fedwalk.federation.memory import Memory, question_key
+from fedwalk.federation.parcels import ListsQuestion, RollQuestion, VectorsQuestion, WalksAnswer, unpack
 from fedwalk.federation.records import to_records
 from fedwalk.federation.status import holder_status
 from fedwalk.settings import Settings
@@ -96,6 +97,19 @@ def test_no_owner_is_made_to_walk_again_and_again(village: Village, tmp_path: Pa
         (kept / f"walks-{number}.npz").write_bytes(b"")
     with pytest.raises(ProtocolError, match=f"has walked {client_app.MOST_ATTEMPTS} times in this run"):
         ask(folder, "walks", replace(questions["holder-0"], key="0" * 32))
+
+
+def test_an_attempt_that_an_earlier_process_began_is_not_walked_a_second_time(village: Village, tmp_path: Path) -> None:
+    post = village.holders()
+    village.run(post, Settings(walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
+    folder, question = village.folders["holder-0"], replace(post.asked[-1][1]["holder-0"], key="0" * 32)
+    with Memory(folder.memory).locked(10) as memory:
+        assert memory.begin("walks", question_key(question))
+        assert not memory.begin("walks", question_key(question))
+    for _ in range(2):
+        answer = unpack(WalksAnswer, ask(folder, "walks", question))
+        assert answer.interrupted
+        assert answer.walks.size == answer.given_up.size == answer.hops == 0
 
 
 def test_a_resumed_run_keeps_its_patience_and_so_its_questions(village: Village, tmp_path: Path) -> None:

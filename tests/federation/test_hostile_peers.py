@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 
 from company import NAMES, Company, authority, certified, credentials, hired, make_jobs
-from fedwalk.federation.couriers import KEY_FIELD, SERVICE
-from fedwalk.federation.endpoint import RECEIPT, Endpoint
+from fedwalk.federation.couriers import KEY_FIELD, SERVICE, SESSION_FIELD
+from fedwalk.federation.endpoint import Endpoint
 from fedwalk.federation.identity import Credentials, new_authority
 from fedwalk.federation.leading import DISAGREED
 from fedwalk.federation.termination import Standing
-from fedwalk.federation.tokens import TokenBatch
+from fedwalk.federation.tokens import Receipt, TokenBatch
+from fedwalk.federation.walk_plan import session_digest
 from fedwalk.graph import Graph, load_graph, social_network
 from fedwalk.settings import Settings
-from mills import KEY, local_answer
+from mills import KEY, SESSIONS, local_answer
 from peer_process import Job, Outcome
 
 T = TypeVar("T")
@@ -64,9 +65,9 @@ class Lurker:
     done: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
+    def receive(self, sender: int, data: bytes) -> Receipt:
         self.calls += 1
-        return 1, 0
+        return Receipt(np.zeros(len(TokenBatch.from_bytes(data, bytes.fromhex(KEY))[1]), np.uint8))
 
     async def asked(self, sender: int) -> Standing:
         self.calls += 1
@@ -80,7 +81,7 @@ class Lurker:
 async def lurk(job: Job, act: Callable[[Lurker], Awaitable[T]], key: str = KEY) -> T:
     """Be the holder that should have done this job, for as long as it takes to act."""
     lurker = Lurker()
-    endpoint = Endpoint(lurker, NAMES, range(len(NAMES)), key)
+    endpoint = Endpoint(lurker, NAMES, range(len(NAMES)), key, [session_digest(one) for one in SESSIONS])
     await endpoint.open(job.listen, job.credentials, 10.0)
     try:
         return await act(lurker)
@@ -89,18 +90,19 @@ async def lurk(job: Job, act: Callable[[Lurker], Awaitable[T]], key: str = KEY) 
 
 
 @asynccontextmanager
-async def calling(job: Job, shown: Credentials | None) -> AsyncIterator[Line]:
-    """A line to the holder that does this job, for whoever has these credentials."""
+async def calling(job: Job, shown: Credentials | None, caller: int = DAN) -> AsyncIterator[Line]:
+    """A line to the holder that does this job, for a caller with these credentials and that holder's session."""
     own = (shown.key, shown.certificate) if shown else (None, None)
     tls = grpc.ssl_channel_credentials(job.credentials.authority, *own)
     name = f"{NAMES[job.me]}.holder.fedwalk"
     options = [("grpc.ssl_target_name_override", name), ("grpc.max_send_message_length", -1)]
     async with grpc.aio.secure_channel(job.listen, tls, options) as channel:
 
-        async def line(method: str, data: bytes, key: str = KEY, **how: Any) -> Any:
+        async def line(method: str, data: bytes, key: str = KEY, session: str = "", **how: Any) -> Any:
             call = channel.unary_unary(f"/{SERVICE}/{method}")
+            shown = ((KEY_FIELD, key), (SESSION_FIELD, session or SESSIONS[caller]))
             try:
-                return await call(data, metadata=((KEY_FIELD, key),), timeout=30, **how)
+                return await call(data, metadata=shown, timeout=30, **how)
             except grpc.aio.AioRpcError as error:
                 return error.code()
 
@@ -126,14 +128,17 @@ def besiege(company: Company, attack: Callable[[Line, Job], Awaitable[None]]) ->
     return [worker.outcome() for worker in workers]
 
 
-def assert_unharmed(outcomes: Sequence[Outcome], refused: dict[str, int]) -> None:
-    """All honest walks are there, as in `local`, and each holder has refused just this."""
+def assert_unharmed(outcomes: Sequence[Outcome], refused: dict[str, int], *senders: str) -> None:
+    """All honest walks are there, as in `local`, and each holder has refused just this, from each of the senders."""
     walks = np.concatenate([outcome.answer.walks for outcome in outcomes])
     entries = np.concatenate([outcome.answer.entries for outcome in outcomes])
     expected = local_answer(GRAPH, SETTINGS).sequences
     np.testing.assert_array_equal(np.sort(walks), np.flatnonzero(OWNER[np.arange(len(expected)) % N] != DAN))
     np.testing.assert_array_equal(entries, expected[walks])
-    assert [json.loads(outcome.answer.refused) for outcome in outcomes] == [refused] * DAN
+    for name, outcome in zip(NAMES, outcomes, strict=False):
+        names = [name if sender == "itself" else sender for sender in senders or ("dan",)]
+        named = {f"{sender}: {reason}": times for sender in names for reason, times in refused.items()}
+        assert json.loads(outcome.answer.refused) == named
     assert all(outcome.answer.unreachable == [] for outcome in outcomes)
 
 
@@ -146,14 +151,19 @@ def batch(number: int, *tokens: tuple[int, int, list[int]], key: str = KEY) -> b
     return tokens_of.to_bytes(bytes.fromhex(key), number)
 
 
+def refusals(*verdicts: int) -> bytes:
+    """A receipt."""
+    return Receipt(np.array(verdicts, np.uint8)).to_bytes()
+
+
 def test_bad_tokens_repetitions_and_gaps_are_refused(company: Company) -> None:
     async def attack(line: Line, job: Job) -> None:
         mine, theirs, walk = job.me, (job.me + 1) % 3, (job.me + 2) % 3
         bad = [(theirs, walk, [1]), (mine, 10 * N, [1]), (mine, walk, [1] * 20), (mine, walk, [N]), (mine, walk, [-1])]
         own = (mine, mine, [1])
-        assert await line("Hand", batch(0, *bad, own)) == RECEIPT.pack(0, 6)
-        assert await line("Hand", batch(0, *bad, own)) == RECEIPT.pack(0, 6)
-        assert await line("Hand", batch(5, (mine, walk, [1]))) == RECEIPT.pack(0, 1)
+        assert await line("Hand", batch(0, *bad, own)) == refusals(1, 2, 3, 4, 4, 5)
+        assert await line("Hand", batch(0, *bad, own)) == refusals(1, 2, 3, 4, 4, 5)
+        assert await line("Hand", batch(5, (mine, walk, [1]))) == refusals(6)
 
     refused = {"not my device": 1, "unknown walk": 1, "wrong length": 1, "id out of range": 2, "replayed": 1}
     assert_unharmed(besiege(company, attack), {**refused, "sent twice": 1, "out of order": 1})
@@ -211,7 +221,37 @@ def test_strangers_are_refused(company: Company) -> None:
             async with calling(job, shown) as unknown:
                 assert await unknown("Hand", b"") is grpc.StatusCode.PERMISSION_DENIED
 
-    assert_unharmed(besiege(company, attack), {"unknown sender": 2})
+    assert_unharmed(besiege(company, attack), {"unknown sender": 1}, "eve", "itself")
+
+
+def test_a_copy_of_a_certificate_takes_over_no_numbers_and_both_owners_are_told(company: Company) -> None:
+    """An attacker with the key of a holder that walks calls before it does; every walk is finished all the same."""
+    jobs, workers = make_jobs(GRAPH, SETTINGS, 60.0, np.arange(N) % 4, most=40), company.workers(4)
+    for worker, job in zip(workers[:DAN], jobs, strict=False):
+        worker.begin(job)
+    for worker in workers[:DAN]:
+        worker.wait_for("progress")
+
+    async def clone() -> None:
+        for job in jobs[:DAN]:
+            async with calling(job, jobs[DAN].credentials) as line:
+                token = batch(0, (job.me, DAN, [1]))
+                for session in ("ff" * 16, SESSIONS[0], "~"):
+                    assert await line("Hand", token, session=session) is grpc.StatusCode.PERMISSION_DENIED
+                assert await line("Conclude", b"", session="ff" * 16) is grpc.StatusCode.PERMISSION_DENIED
+
+    asyncio.run(clone())
+    workers[DAN].begin(jobs[DAN])
+    outcomes = [worker.outcome() for worker in workers]
+    walks = np.concatenate([outcome.answer.walks for outcome in outcomes])
+    entries = np.concatenate([outcome.answer.entries for outcome in outcomes])
+    np.testing.assert_array_equal(np.sort(walks), np.arange(N * SETTINGS.walks))
+    np.testing.assert_array_equal(entries, local_answer(GRAPH, SETTINGS).sequences[walks])
+    assert [json.loads(outcome.answer.refused) for outcome in outcomes] == [{"dan: another session": 4}] * DAN + [{}]
+    assert all("with a copy of dan's certificate" in outcome.said[0] for outcome in outcomes[:DAN])
+    assert any(
+        "a copy of this holder's certificate: another process has its key" in line for line in outcomes[DAN].said
+    )
 
 
 def test_who_has_a_holders_address_but_not_its_name_is_handed_nothing(company: Company) -> None:
@@ -225,7 +265,7 @@ def test_who_has_a_holders_address_but_not_its_name_is_handed_nothing(company: C
 
     outcome = asyncio.run(lurk(replace(jobs[DAN], credentials=credentials("eve")), act))
     assert outcome.answer.unreachable == [NAMES[DAN]]
-    assert outcome.given[DAN] == 0 < outcome.answer.undelivered
+    assert outcome.given[DAN] == 0 < outcome.answer.given_up.size
 
 
 def test_a_holder_whose_tokens_nobody_has_acknowledged_is_not_passive(company: Company) -> None:
@@ -249,12 +289,12 @@ def test_tokens_that_come_after_the_end_are_given_up_at_once(company: Company) -
         lurker.ended = True
         worker.begin(jobs[0])
         outcome = await asyncio.to_thread(worker.outcome)
-        assert lurker.refused == {"after the end": 1}
+        assert lurker.refused == {"ann: after the end": 1}
         return outcome
 
     outcome = asyncio.run(lurk(jobs[DAN], act))
     assert outcome.answer.unreachable == [NAMES[DAN]]
-    assert outcome.given[DAN] == 0 < outcome.answer.undelivered
+    assert outcome.given[DAN] == 0 < outcome.answer.given_up.size
 
 
 def test_a_holder_that_stays_with_another_attempt_is_given_up(company: Company) -> None:
@@ -263,12 +303,12 @@ def test_a_holder_that_stays_with_another_attempt_is_given_up(company: Company) 
     async def act(lurker: Lurker) -> Outcome:
         worker.begin(jobs[0])
         outcome = await asyncio.to_thread(worker.outcome)
-        assert 2 < lurker.refused["other run"] < 40, "it was tried again, for as long as patience lasts"
+        assert 2 < lurker.refused["ann: other run"] < 40, "it was tried again, for as long as patience lasts"
         return outcome
 
     outcome = asyncio.run(lurk(jobs[DAN], act, WRONG_KEY))
     assert outcome.answer.unreachable == [NAMES[DAN]]
-    assert outcome.given[DAN] == 0 < outcome.answer.undelivered
+    assert outcome.given[DAN] == 0 < outcome.answer.given_up.size
 
 
 @pytest.mark.parametrize("honest", [0, DAN])
@@ -280,7 +320,7 @@ def test_nobody_keeps_the_others_waiting_for_ever(company: Company, honest: int)
 
     async def act(lurker: Lurker) -> Outcome:
         worker.begin(jobs[honest])
-        async with calling(jobs[honest], lurking.credentials) as line:
+        async with calling(jobs[honest], lurking.credentials, lurking.me) as line:
             asking = asyncio.create_task(ask_for_ever(line, token))
             try:
                 return await asyncio.to_thread(worker.outcome)
@@ -290,8 +330,10 @@ def test_nobody_keeps_the_others_waiting_for_ever(company: Company, honest: int)
 
     outcome = asyncio.run(lurk(lurking, act))
     assert outcome.answer.unreachable == []
-    assert outcome.answer.undelivered == 0 < outcome.given[lurking.me]
-    assert {"sent twice"} <= json.loads(outcome.answer.refused).keys() <= {"sent twice", "after the end"}
+    assert outcome.answer.given_up.size == 0 < outcome.given[lurking.me]
+    name = NAMES[lurking.me]
+    expected = {f"{name}: sent twice", f"{name}: after the end"}
+    assert {f"{name}: sent twice"} <= json.loads(outcome.answer.refused).keys() <= expected
 
 
 async def ask_for_ever(line: Line, token: bytes) -> None:

@@ -15,6 +15,7 @@ from scipy import stats
 
 from fedwalk.federation.mill import Mill
 from fedwalk.federation.tokens import TokenBatch
+from fedwalk.federation.walk_losses import STRANDED, UNDELIVERED
 from fedwalk.graph import Graph, load_graph
 from fedwalk.protocol.device import Device
 from fedwalk.protocol.messages import Sequence, Start
@@ -59,7 +60,7 @@ def run(mills: dict[int, Mill], seed: int = 0) -> None:
             pair = list(waiting)[rng.integers(len(waiting))]
             batch = TokenBatch.join(waiting.pop(pair))
             data = batch.to_bytes(bytes.fromhex(KEY), next(numbers[pair]))
-            assert mills[pair[1]].receive(pair[0], data) == (len(batch), 0)
+            assert mills[pair[1]].receive(pair[0], data).accepted == len(batch)
 
 
 def gather(mills: dict[int, Mill], settings: Settings, vertices: int) -> Rows:
@@ -81,7 +82,7 @@ def assert_as_local(graph: Graph, settings: Settings, seed: int = 0) -> None:
     assert np.array_equal(gather(mills, settings, graph.vertices), expected.sequences)
     assert sum(mill.hops for mill in mills.values()) == expected.hops
     assert sum(mill.carried for mill in mills.values()) == expected.carried
-    assert not any(mill.refused or mill.stranded or mill.undelivered for mill in mills.values())
+    assert not any(mill.refused or mill.given_up.columns()[0].size for mill in mills.values())
 
 
 @pytest.mark.parametrize("name", list(GRAPHS))
@@ -128,7 +129,7 @@ def test_a_mill_receives_while_it_grinds() -> None:
                 handed, grinding[me] = grinding[me].result(), pool.submit(mill.grind, 100)
                 for other, batch in handed.items():
                     data = batch.to_bytes(mill.key, next(numbers[me, other]))
-                    assert mills[other].receive(me, data) == (len(batch), 0)
+                    assert mills[other].receive(me, data).accepted == len(batch)
     assert np.array_equal(gather(mills, settings, graph.vertices), local_answer(graph, settings).sequences)
 
 
@@ -230,7 +231,7 @@ def test_the_dead_are_never_visited(name: str, predictor: str, monkeypatch: pyte
     finished = rows[:, 0] >= 0
     assert alive[rows[finished]].all()
     started = int(alive[np.arange(len(rows)) % graph.vertices].sum())
-    assert sum(mill.stranded for mill in mills.values()) == started - finished.sum()
+    assert sum(mill.given_up.count(STRANDED) for mill in mills.values()) == started - finished.sum()
     expected = living_oracle(graph, settings, alive, monkeypatch)
     assert [row.tolist() if row[0] >= 0 else None for row in rows] == expected
 
@@ -240,7 +241,7 @@ def test_without_a_living_neighbour_a_walk_strands() -> None:
     owner = np.array([3, *[i % 3 for i in range(11)]], np.int32)
     mills = make_mills(graph, SMALL, owner, alive=owner != 3)
     assert all(mill.grind() == {} and mill.passive for mill in mills.values())
-    assert sum(mill.stranded for mill in mills.values()) == 3 * 11
+    assert sum(mill.given_up.count(STRANDED) for mill in mills.values()) == 3 * 11
     assert sum(mill.hops + mill.finished for mill in mills.values()) == 0
 
 
@@ -250,4 +251,9 @@ def test_undeliverable_tokens_are_walks_given_up() -> None:
     handed = mill.grind()
     for other, batch in handed.items():
         mill.undeliverable(other, batch)
-    assert mill.undelivered == sum(map(len, handed.values())) > 0
+    assert mill.given_up.count(UNDELIVERED) == sum(map(len, handed.values())) > 0
+    walks, reasons, at = mill.given_up.columns()
+    assert set(reasons.tolist()) == {UNDELIVERED}
+    assert {(w, h) for h, batch in handed.items() for w in batch.walk.tolist()} == {
+        *zip(walks.tolist(), at.tolist(), strict=True)
+    }

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.mill import Mill
 from fedwalk.federation.parcels import WalksQuestion
-from fedwalk.federation.tokens import LARGEST, TokenBatch
+from fedwalk.federation.tokens import LARGEST, Receipt, TokenBatch
+from fedwalk.federation.walk_losses import REFUSED, STRANDED
+from fedwalk.kernels.batches import VERDICTS
 from fedwalk.protocol.randomness import SimulatedRandomness
 from mills import KEY, deal, own_lists, small_question
 from simulation import GRAPHS
@@ -41,6 +43,14 @@ def wire(*tokens: Token, number: int = 0, key: str = KEY) -> bytes:
     return batch.to_bytes(bytes.fromhex(key), number)
 
 
+def receive(mill: Mill, sender: int, data: bytes) -> tuple[int, int]:
+    """How many tokens of a batch were accepted and refused, as the receipt has it when it arrives."""
+    receipt = mill.receive(sender, data)
+    again = Receipt.from_bytes(receipt.to_bytes(), receipt.verdicts.size)
+    assert np.array_equal(again.verdicts, receipt.verdicts)
+    return again.accepted, again.refused
+
+
 def finish(mill: Mill) -> list[int]:
     """Grind all that is there, and name the walks of which anything is left."""
     seen: set[int] = set()
@@ -56,8 +66,8 @@ def content(mill: Mill) -> list[bytes]:
 
 def queued(mill: Mill) -> int:
     """How many tokens are there, counted by what becomes of them."""
-    before = mill.finished + mill.stranded
-    return sum(map(len, mill.grind().values())) + mill.finished + mill.stranded - before
+    before = mill.finished + mill.given_up.count(STRANDED)
+    return sum(map(len, mill.grind().values())) + mill.finished + mill.given_up.count(STRANDED) - before
 
 
 GOOD: list[Token] = [(MINE[0], THEIRS[1], [0, 1, 2]), (MINE[1], THEIRS[2], [59])]
@@ -85,8 +95,8 @@ GOOD: list[Token] = [(MINE[0], THEIRS[1], [0, 1, 2]), (MINE[1], THEIRS[2], [59])
 )
 def test_a_bad_token_is_refused_and_the_rest_of_its_batch_is_kept(token: Token, reason: str) -> None:
     mill = fresh_mill()
-    assert mill.receive(1, wire(GOOD[0], token, GOOD[1])) == (2, 1)
-    assert mill.refused == {reason: 1}
+    assert receive(mill, 1, wire(GOOD[0], token, GOOD[1])) == (2, 1)
+    assert mill.refused == {f"ben: {reason}": 1}
     assert finish(mill) == sorted(walk for _, walk, _ in GOOD)
 
 
@@ -107,10 +117,11 @@ def test_a_bad_batch_is_refused_and_counted(sender: int, data: bytes, reason: st
     mill = fresh_mill()
     with pytest.raises(ProtocolError, match="batch"):
         mill.receive(sender, data)
-    assert mill.refused == {reason: 1}
+    name = {0: "ada: ", 1: "ben: "}.get(sender, "")
+    assert mill.refused == {f"{name}{reason}": 1}
     assert mill.passive
     # It didn't count as the sender's first.
-    assert mill.receive(1, wire(*GOOD)) == (2, 0)
+    assert receive(mill, 1, wire(*GOOD)) == (2, 0)
 
 
 def test_a_holder_that_is_no_part_of_the_attempt_is_an_unknown_sender() -> None:
@@ -118,7 +129,7 @@ def test_a_holder_that_is_no_part_of_the_attempt_is_an_unknown_sender() -> None:
     mill = Mill(asked, own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
     with pytest.raises(ProtocolError, match="holder number 2"):
         mill.receive(2, wire(*GOOD))
-    assert mill.refused == {"unknown sender": 1}
+    assert mill.refused == {"cleo: unknown sender": 1}
 
 
 def test_a_device_of_mine_that_is_no_part_of_the_attempt_gets_no_token() -> None:
@@ -126,61 +137,73 @@ def test_a_device_of_mine_that_is_no_part_of_the_attempt_gets_no_token() -> None
     alive[MINE[0]] = False
     asked = small_question(GRAPH, OWNER, 0, alive=alive)
     mill = Mill(asked, own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
-    assert mill.receive(1, wire(*GOOD)) == (1, 1)
-    assert mill.refused == {"not my device": 1}
+    assert receive(mill, 1, wire(*GOOD)) == (1, 1)
+    assert mill.refused == {"ben: not my device": 1}
 
 
 def test_a_batch_sent_twice_gets_the_same_receipt_and_no_second_walk() -> None:
     mill = fresh_mill()
     data = wire(*GOOD, (THEIRS[0], WALK, [1]))
-    assert mill.receive(1, data) == mill.receive(1, data) == mill.receive(1, data) == (2, 1)
-    assert mill.refused == {"not my device": 1, "sent twice": 2}
+    assert receive(mill, 1, data) == receive(mill, 1, data) == receive(mill, 1, data) == (2, 1)
+    assert mill.refused == {"ben: not my device": 1, "ben: sent twice": 2}
     assert queued(mill) == 2
 
 
 def test_an_older_batch_is_refused_as_a_whole() -> None:
     mill = fresh_mill()
     old, new = wire(GOOD[0]), wire(GOOD[1], number=1)
-    assert mill.receive(1, old) == mill.receive(1, new) == (1, 0)
-    assert mill.receive(1, old) == (0, 1)
-    assert mill.refused == {"sent twice": 1}
+    assert receive(mill, 1, old) == receive(mill, 1, new) == (1, 0)
+    assert receive(mill, 1, old) == (0, 1)
+    assert mill.refused == {"ben: sent twice": 1}
 
 
 def test_a_batch_ahead_of_its_turn_is_refused() -> None:
     mill = fresh_mill()
-    assert mill.receive(1, wire(*GOOD, number=1)) == (0, 2)
-    assert mill.receive(1, wire(*GOOD, number=2**64 - 1)) == (0, 2)
-    assert mill.refused == {"out of order": 2}
+    assert receive(mill, 1, wire(*GOOD, number=1)) == (0, 2)
+    assert receive(mill, 1, wire(*GOOD, number=2**64 - 1)) == (0, 2)
+    assert mill.refused == {"ben: out of order": 2}
     assert mill.passive
-    assert mill.receive(1, wire(*GOOD)) == (2, 0)
+    assert receive(mill, 1, wire(*GOOD)) == (2, 0)
+
+
+def test_the_sender_gives_up_just_the_walks_whose_tokens_were_refused() -> None:
+    mill, sender = (
+        fresh_mill(),
+        Mill(small_question(GRAPH, OWNER, 1), own_lists(GRAPH, OWNER, 1), 1, SimulatedRandomness(0)),
+    )
+    _, batch = TokenBatch.from_bytes(wire(GOOD[0], (THEIRS[0], WALK, [1]), GOOD[1]), bytes.fromhex(KEY))
+    sender.delivered(0, batch, mill.receive(1, batch.to_bytes(bytes.fromhex(KEY), 0)))
+    walks, reasons, at = sender.given_up.columns()
+    assert (walks.tolist(), at.tolist()) == ([WALK], [0])
+    assert VERDICTS[reasons[0] - REFUSED] == "not my device"
 
 
 def test_every_sender_counts_for_itself() -> None:
     mill = fresh_mill()
-    assert mill.receive(1, wire(GOOD[0])) == mill.receive(2, wire(GOOD[1])) == (1, 0)
+    assert receive(mill, 1, wire(GOOD[0])) == receive(mill, 2, wire(GOOD[1])) == (1, 0)
     assert not mill.refused
 
 
 def test_a_walk_comes_back_longer_or_not_at_all() -> None:
     mill = fresh_mill()
     device, walk, entries = GOOD[0]
-    assert mill.receive(1, wire((device, walk, entries))) == (1, 0)
+    assert receive(mill, 1, wire((device, walk, entries))) == (1, 0)
     # While it is here, no other token of that walk can be true.
-    assert mill.receive(2, wire((device, walk, [1] * 12))) == (0, 1)
+    assert receive(mill, 2, wire((device, walk, [1] * 12))) == (0, 1)
     (left,) = mill.grind().values()
     for size in range(1, int(left.written[0]) + 1):
-        assert mill.receive(1, wire((device, walk, [1] * size), number=size)) == (0, 1)
-    assert mill.receive(2, wire((device, walk, [1] * (int(left.written[0]) + 1)), number=1)) == (1, 0)
-    assert mill.refused == {"replayed": int(left.written[0]) + 1}
+        assert receive(mill, 1, wire((device, walk, [1] * size), number=size)) == (0, 1)
+    assert receive(mill, 2, wire((device, walk, [1] * (int(left.written[0]) + 1)), number=1)) == (1, 0)
+    assert mill.refused == {"cleo: replayed": 1, "ben: replayed": int(left.written[0])}
 
 
 def test_a_walk_that_ended_here_is_over() -> None:
     mill = fresh_mill()
     device, walk, _ = GOOD[0]
-    assert mill.receive(1, wire((device, walk, [1] * 12))) == (1, 0)
+    assert receive(mill, 1, wire((device, walk, [1] * 12))) == (1, 0)
     assert mill.grind() == {}
     before = content(mill)
-    assert mill.receive(1, wire((device, walk, [1] * 12), number=1)) == (0, 1)
+    assert receive(mill, 1, wire((device, walk, [1] * 12), number=1)) == (0, 1)
     assert mill.passive
     assert mill.finished == 1
     assert content(mill) == before
@@ -191,7 +214,7 @@ def test_arbitrary_bytes_raise_protocol_errors_and_change_nothing(sender: int, d
     mill = fresh_mill()
     mill.begin()
     mill.grind()
-    assert mill.receive(1, wire(*GOOD)) == (2, 0)
+    assert receive(mill, 1, wire(*GOOD)) == (2, 0)
     before, finished = content(mill), mill.finished
     with pytest.raises(ProtocolError):
         mill.receive(sender, data)
@@ -207,7 +230,7 @@ def test_a_damaged_batch_never_breaks_the_mill(damage: list[tuple[int, int]]) ->
     for place, value in damage:
         data[place % len(data)] = value
     try:
-        accepted, refused = mill.receive(1, bytes(data))
+        accepted, refused = receive(mill, 1, bytes(data))
     except ProtocolError:
         accepted = 0
     else:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def assert_accounted_for(survivors: Sequence[Outcome], lost: int, lost_began: in
     """What isn't finished was given up by a survivor, or was inside the holder that died."""
     inside = lost_began
     inside += sum(outcome.given[lost] for outcome in survivors) - sum(outcome.taken[lost] for outcome in survivors)
-    given_up = sum(outcome.answer.undelivered + outcome.answer.stranded for outcome in survivors)
+    given_up = sum(outcome.answer.given_up.size for outcome in survivors)
     assert finished(survivors).size + given_up + inside == COUNT
     assert {name for outcome in survivors for name in outcome.answer.unreachable} == {NAMES[lost]}
 
@@ -121,7 +122,7 @@ def test_a_connection_that_breaks_again_and_again_loses_nothing(company: Company
         outcomes = walk_all(company.workers(4), [by_way_of(between, jobs[0]), *jobs[1:]])
     assert finished(outcomes).size == COUNT
     assert all(outcome.answer.unreachable == [] for outcome in outcomes)
-    assert json.loads(outcomes[1].answer.refused).keys() == {"sent twice"}, "some receipts were lost"
+    assert json.loads(outcomes[1].answer.refused).keys() == {"ann: sent twice"}, "some receipts were lost"
 
 
 @pytest.mark.parametrize("missing", [0, 3])
@@ -132,7 +133,7 @@ def test_the_others_end_without_a_holder_that_never_starts(company: Company, mis
         workers[i].begin(jobs[i])
     survivors = [workers[i].outcome() for i in there]
     assert_accounted_for(survivors, missing, jobs[missing].question.walks.size)
-    assert all(outcome.given[missing] == 0 < outcome.answer.undelivered for outcome in survivors)
+    assert all(outcome.given[missing] == 0 < outcome.answer.given_up.size for outcome in survivors)
 
 
 @pytest.mark.parametrize("lost", [0, 3])
@@ -146,6 +147,23 @@ def test_a_holder_killed_while_walking_takes_only_its_own_tokens_along(company: 
     workers[lost].kill()
     survivors = [worker.outcome() for i, worker in enumerate(workers) if i != lost]
     assert_accounted_for(survivors, lost, jobs[lost].question.walks.size)
+
+
+def test_a_holder_that_is_removed_is_felt_by_the_others_at_once(company: Company, tmp_path: Path) -> None:
+    """It goes on walking, and the others' patience is long: they part with it because the operator did."""
+    listed = tmp_path / "members"
+    listed.write_text(" ".join(NAMES))
+    workers, jobs = company.workers(4), make_jobs(GRAPH, SETTINGS, 1000.0, most=40, members=listed)
+    jobs[3] = replace(jobs[3], pause_after=1000, members=None)
+    for worker, job in zip(workers, jobs, strict=True):
+        worker.begin(job)
+    workers[3].wait_for("paused")
+    listed.write_text(" ".join(NAMES[:3]))
+    outcomes = [worker.outcome() for worker in workers[:3]]
+    for outcome in outcomes:
+        assert any(f"the operator has removed {NAMES[3]}" in line for line in outcome.said)
+        assert outcome.answer.unreachable == [NAMES[3]]
+    assert np.unique(finished(outcomes)).size < COUNT
 
 
 def alone(patience: float) -> Job:

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.account import Account
+from fedwalk.federation.client_app import interrupted
 from fedwalk.federation.coordinator import Coordinator, Failure
 from fedwalk.federation.mill import Mill
 from fedwalk.federation.parcels import Fields, WalksAnswer, WalksQuestion, pack
 from fedwalk.federation.roster import Holder, Roster
+from fedwalk.federation.walk_losses import MAX_REASON, STRANDED, UNACCOUNTED, UNDELIVERED
+from fedwalk.federation.walk_plan import session_digest
 from fedwalk.federation.walking import ATTEMPTS, REASONS, WalkPhase, check_refusals
 from fedwalk.kernels.batches import VERDICTS
 from fedwalk.kernels.threads import Report, silent
@@ -70,7 +73,8 @@ class Walkers:
 
 def walk(post: Walkers, report: Report = silent) -> tuple[WalkPhase, Walks]:
     made, table = stages(GRAPH, SETTINGS)
-    account = Account("run", {holder.name: len(holder.devices) for holder in ROSTER.holders}, patience=5.0)
+    devices = {holder.name: len(holder.devices) for holder in ROSTER.holders}
+    account = Account("run", devices, patience=5.0, secret="ab" * 32)
     coordinator = Coordinator(post, ROSTER, account, Transcript())
     phase = WalkPhase(coordinator, SETTINGS, np.arange(34, dtype=np.int32), made.plan.bins, made.vectors, table)
     return phase, phase.run(report)
@@ -127,6 +131,12 @@ def test_a_walk_that_two_have_finished_is_the_same_whoever_was_first() -> None:
     assert phase.coordinator.account.walks.repeated == 1
 
 
+def given_up(answer: WalksAnswer, walks: list[int], reasons: list[int], at: list[int]) -> WalksAnswer:
+    """The same answer with this report of walks that were given up."""
+    ids = np.array(reasons, np.int32), np.array(at, np.int32)
+    return replace(answer, given_up=np.array(walks, np.int64), given_up_reasons=ids[0], given_up_at=ids[1])
+
+
 BAD: list[tuple[Callable[[WalksAnswer], Any], str]] = [
     (lambda a: replace(a, entries=a.entries[:, :-1]), "walks must have 13 entries each"),
     (lambda a: replace(a, entries=np.column_stack([a.entries, a.entries])), "must have 13 entries each"),
@@ -139,15 +149,20 @@ BAD: list[tuple[Callable[[WalksAnswer], Any], str]] = [
     (lambda a: replace(a, walks=np.full_like(a.walks, -(2**63))), "finished a walk twice, or one outside"),
     (lambda a: replace(a, entries=a.entries + np.int32(34)), "names a vertex outside 0 … 33"),
     (lambda a: replace(a, entries=-1 - a.entries), "names a vertex outside 0 … 33"),
-    (lambda a: replace(a, hops=-1), "counts that can't be"),
-    (lambda a: replace(a, hops=COUNT * LENGTH + 1), "counts that can't be"),
-    (lambda a: replace(a, hops=2**64), "counts that can't be"),
-    (lambda a: replace(a, carried=a.hops * LENGTH + 1), "counts that can't be"),
-    (lambda a: replace(a, stranded=COUNT * LENGTH + 1), "counts that can't be"),
-    (lambda a: replace(a, undelivered=-5), "counts that can't be"),
-    (lambda a: replace(a, undelivered=10**18), "counts that can't be"),
-    (lambda a: replace(a, batches=10**18), "counts that can't be"),
-    (lambda a: replace(a, sent_bytes=2**63), "counts that can't be"),
+    (lambda a: replace(a, hops=-1), "reported impossible counts"),
+    (lambda a: replace(a, hops=COUNT * LENGTH + 1), "reported impossible counts"),
+    (lambda a: replace(a, hops=2**64), "reported impossible counts"),
+    (lambda a: replace(a, carried=a.hops * LENGTH + 1), "reported impossible counts"),
+    (lambda a: given_up(a, [3], [0], [0, 0]), "needs a reason and a holder"),
+    (lambda a: given_up(a, [3, 3], [0, 0], [0, 0]), "gave up a walk twice"),
+    (lambda a: given_up(a, [COUNT], [0], [0]), "or one outside 0 … 101"),
+    (lambda a: given_up(a, [-1], [0], [0]), "or one outside 0 … 101"),
+    (lambda a: given_up(a, [3], [MAX_REASON + 1], [0]), "for a reason, or to a holder, that doesn't exist"),
+    (lambda a: given_up(a, [3], [-1], [0]), "for a reason, or to a holder, that doesn't exist"),
+    (lambda a: given_up(a, [3], [0], [4]), "for a reason, or to a holder, that doesn't exist"),
+    (lambda a: given_up(a, [3], [0], [-1]), "for a reason, or to a holder, that doesn't exist"),
+    (lambda a: replace(a, batches=10**18), "reported impossible counts"),
+    (lambda a: replace(a, sent_bytes=2**63), "reported impossible counts"),
     (lambda a: replace(a, seconds=float("nan")), "took nan seconds"),
     (lambda a: replace(a, seconds=float("inf")), "took inf seconds"),
     (lambda a: replace(a, seconds=-1.0), "took -1 seconds"),
@@ -227,18 +242,91 @@ def test_with_nobody_left_there_are_no_walks_and_no_crash() -> None:
     assert phase.coordinator.account.living() == []
 
 
-def test_walks_that_strand_with_everybody_there_are_lost_and_not_asked_for_for_ever() -> None:
-    def nothing(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
-        return {
-            name: replace(one, walks=one.walks[:0], entries=one.entries[:0], stranded=one.walks.size)
-            for name, one in answers.items()
-        }
+def giving_up(reason: int, at: int) -> Change:
+    """Nobody finishes a walk in the first attempt: all that would have are given up for this reason."""
 
-    post = Walkers(change=nothing)
+    def nothing(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        empty = {name: replace(one, walks=one.walks[:0], entries=one.entries[:0]) for name, one in answers.items()}
+        reported = {
+            name: given_up(one, answers[name].walks.tolist(), [reason] * n, [at] * n)
+            for name, one in empty.items()
+            for n in [answers[name].walks.size]
+        }
+        return reported if attempt == 0 else answers
+
+    return nothing
+
+
+def test_walks_that_strand_with_everybody_there_are_lost_and_not_asked_for_again() -> None:
+    post = Walkers(change=giving_up(STRANDED, 0))
     account = walk(post)[0].coordinator.account
-    assert len(post.asked) < ATTEMPTS
+    assert len(post.asked) == 1
     assert (account.walks.finished, account.walks.lost) == (0, COUNT)
-    assert account.walks.stranded == COUNT * len(post.asked)
+    assert account.walks.stranded == COUNT
+    assert account.walks.reasons == {"stranded: no neighbour of the device is left": COUNT}
+
+
+@pytest.mark.parametrize("reason", [UNDELIVERED, MAX_REASON])
+def test_walks_that_a_holder_did_not_take_are_asked_for_again(reason: int) -> None:
+    post = Walkers(change=giving_up(reason, 2))
+    phase, walks = walk(post)
+    count = phase.coordinator.account.walks
+    assert np.array_equal(walks.sequences, local_answer(GRAPH, SETTINGS).sequences)
+    assert (count.finished, count.reissued, count.lost, count.reasons) == (COUNT, COUNT, 0, {})
+    assert (count.undelivered, count.refused) == ((COUNT, 0) if reason == UNDELIVERED else (0, COUNT))
+
+
+def test_walks_that_nobody_reports_are_asked_for_again_and_said_to_be_unaccounted_for() -> None:
+    def swallow(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        return {name: claiming(one, one.walks[:-1]) if name == "dan" else one for name, one in answers.items()}
+
+    post = Walkers(change=swallow)
+    account = walk(post)[0].coordinator.account
+    assert account.lost == {}
+    assert account.walks.reasons == {UNACCOUNTED: account.walks.lost}
+    assert account.walks.finished + account.walks.lost == COUNT
+    assert len(post.asked) == ATTEMPTS
+
+
+def test_a_holder_that_was_interrupted_takes_part_in_the_next_attempt() -> None:
+    def restarted(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
+        question = post.asked[attempt]["ben"]
+        return {**answers, "ben": interrupted(question)} if attempt == 0 else answers
+
+    post = Walkers(gone={(0, "ben"): 3}, change=restarted)
+    phase, walks = walk(post)
+    account = phase.coordinator.account
+    assert account.lost == {}
+    assert account.interrupted == {"ben": 1}
+    assert sorted(post.asked[1]) == HOLDERS
+    assert 0 < account.walks.reissued < COUNT
+    assert (account.walks.lost, account.walks.reasons) == (0, {})
+    assert np.array_equal(walks.sequences, local_answer(GRAPH, SETTINGS).sequences)
+
+
+@pytest.mark.parametrize("rounds", [0, 2, 10**6])
+def test_every_walk_is_finished_or_lost_for_a_reason(rounds: int) -> None:
+    account = walk(Walkers(gone={(0, "dan"): rounds, (1, "ada"): rounds}))[0].coordinator.account
+    assert account.walks.finished + account.walks.lost == account.walks.asked == COUNT
+    assert sum(account.walks.reasons.values()) == account.walks.lost > 0
+    assert all(reason.split()[0] in ("lost", "undelivered", "stranded:") for reason in account.walks.reasons)
+
+
+def test_each_holder_has_its_own_session_and_a_server_that_comes_back_the_same_ones() -> None:
+    first = Walkers(gone={(0, "dan"): 2})
+    phase, _ = walk(first)
+    sessions = [question.session for questions in first.asked for question in questions.values()]
+    assert len(set(sessions)) == len(sessions) == 7
+    for questions in first.asked:
+        assert len({tuple(question.sessions) for question in questions.values()}) == 1
+        for name, question in questions.items():
+            assert question.sessions[HOLDERS.index(name)] == session_digest(question.session)
+    again = WalkPhase(*(getattr(phase, name) for name in phase.__slots__))
+    again.coordinator.account.lost = {}
+    asked = again._questions(0, np.arange(COUNT))
+    assert {name: question.session for name, question in asked.items()} == {
+        name: question.session for name, question in first.asked[0].items()
+    }
 
 
 def test_however_many_are_lost_the_attempts_are_counted() -> None:
@@ -320,11 +408,11 @@ def test_one_holder_that_says_it_reached_nobody_is_not_believed() -> None:
 
 def test_the_holders_own_refusals_add_up() -> None:
     def refuse(attempt: int, answers: dict[str, Any]) -> dict[str, Any]:
-        counts = {"ada": {"replayed": 2}, "ben": {"replayed": 1, "too large": 4}}
+        counts = {"ada": {"dan: replayed": 2}, "ben": {"dan: replayed": 1, "cleo: too large": 4, "unknown sender": 2}}
         return {name: replace(one, refused=json.dumps(counts.get(name, {}))) for name, one in answers.items()}
 
     account = walk(Walkers(change=refuse))[0].coordinator.account
-    assert account.refused_by_holders == {"replayed": 3, "too large": 4}
+    assert account.refused_by_holders == {"dan: replayed": 3, "cleo: too large": 4, "unknown sender": 2}
     assert account.lost == {}
 
 
@@ -334,7 +422,8 @@ def test_the_holders_own_refusals_add_up() -> None:
         "", "null", "[]", "3", "{", '{"replayed": -1}', '{"replayed": 0.5}', '{"replayed": true}', '{"replayed": null}',
         '{"replayed": "many"}', '{"replayed": NaN}', f'{{"replayed": {"9" * 4000}}}', f'{{"replayed": {"9" * 5000}}}',
         '{"a reason of my own": 1}', '{"\\ud800": 1}', '{"\\u001b[2J": 1}', "[" * 9999, '{"a":' * 1600,
-        '{"replayed": 1}' + " " * 10_000,
+        '{"replayed": 1}' + " " * (1 << 20), '{"Ben: replayed": 1}', '{"ben\\u202e: replayed": 1}', '{": replayed": 1}',
+        '{"ben: ben: replayed": 1}',
     ],
 )  # fmt: skip
 def test_refusals_that_are_no_counts_by_reason_are_refused(text: str) -> None:
@@ -345,6 +434,7 @@ def test_refusals_that_are_no_counts_by_reason_are_refused(text: str) -> None:
 def test_all_the_reasons_of_honest_holders_are_known() -> None:
     assert set(VERDICTS[1:]) < REASONS
     check_refusals("ada", json.dumps(dict.fromkeys(REASONS, 7)))
+    check_refusals("ada", json.dumps({f"ben-2: {reason}": 7 for reason in REASONS}))
 
 
 @bounded(max_examples=30)

@@ -4,6 +4,7 @@ It is written after every phase, so that a server that comes back knows whom it 
 """
 
 import json
+import secrets
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,15 +16,18 @@ LONGEST = 400
 """Letters of a reason."""
 
 
-COUNTERS = ("unreachable", "refused_by_holders", "refused_at_the_door")
+COUNTERS = ("interrupted", "unreachable", "refused_by_holders", "refused_at_the_door")
 
 
 @dataclass(slots=True)
 class WalkCount:
-    """Walks by what became of them; `started` counts a walk again when it is reissued.
+    """Walks by what became of them: `finished` + `lost` = `asked`, and `reasons` says why each lost one was lost.
 
-    `repeated` are sequences that were refused because another one of the same walk had come before. Whose fault that
-    is nobody can tell: a holder that hands a token to two others makes both of them finish the walk.
+    `started` counts a walk again when it is reissued. `stranded`, `undelivered` and `refused` count how often a holder
+    gave a walk up, over all attempts: at a device without a living neighbour, on the way to a holder that can't be
+    reached, or because that holder refused its token. `repeated` are sequences that were refused because another one of
+    the same walk had come before; who caused that can't be told, since a holder that hands a token to two others makes
+    both of them finish the walk.
     """
 
     asked: int = 0
@@ -33,7 +37,9 @@ class WalkCount:
     lost: int = 0
     stranded: int = 0
     undelivered: int = 0
+    refused: int = 0
     repeated: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -51,6 +57,8 @@ class Account:
 
     `simulated` are those whose noise came from a seed: what is said of privacy doesn't hold for them.
     `unreachable` counts how often others could not reach a holder: one that is alive has its port closed.
+    `interrupted` counts the attempts at the walks that a holder lost because its process ended; it came back in time.
+    `secret` makes the sessions of the walk phase: it stays with the server, and is in no run.json.
     """
 
     run: str
@@ -58,12 +66,14 @@ class Account:
     simulated: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    interrupted: Counter[str] = field(default_factory=Counter)
     unreachable: Counter[str] = field(default_factory=Counter)
     refused_by_holders: Counter[str] = field(default_factory=Counter)
     refused_at_the_door: Counter[str] = field(default_factory=Counter)
     walks: WalkCount = field(default_factory=WalkCount)
     wire: Wire = field(default_factory=Wire)
     patience: float = 0.0
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def living(self) -> list[str]:
         """The holders that are still part of the run."""
@@ -84,7 +94,7 @@ class Account:
         return "; ".join(f"{holder} ({reason})" for holder, reason in self.lost.items()) or "nobody was lost"
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """For run.json."""
         # `asdict` would make a mess of Counters: it rebuilds them from pairs, and they count those.
         counts = {name: dict(getattr(self, name)) for name in COUNTERS}
         rest = {name: getattr(self, name) for name in ("run", "patience", "holders", "simulated", "lost", "refused")}
@@ -92,7 +102,7 @@ class Account:
 
     def save(self, path: Path) -> None:
         """Write it down."""
-        write_text(path, json.dumps(self.as_dict(), indent=1, ensure_ascii=False))
+        write_text(path, json.dumps({"secret": self.secret, **self.as_dict()}, indent=1, ensure_ascii=False))
 
     @classmethod
     def load(cls, path: Path) -> "Account":

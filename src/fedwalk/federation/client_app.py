@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
@@ -31,6 +32,7 @@ from fedwalk.federation.holder import (
 )
 from fedwalk.federation.lists import KnownLists, resolve
 from fedwalk.federation.lists_file import read_lists
+from fedwalk.federation.member_lookup import look_up_members
 from fedwalk.federation.memory import Memory, question_key
 from fedwalk.federation.notices import say
 from fedwalk.federation.parcels import (
@@ -43,6 +45,7 @@ from fedwalk.federation.parcels import (
     WalksQuestion,
     pack,
 )
+from fedwalk.federation.passes import read_pass
 from fedwalk.federation.records import REFUSAL, fields_to_records, from_records
 from fedwalk.protocol.randomness import Randomness, SimulatedRandomness, SystemRandomness
 from fedwalk.run_folder import write_text
@@ -120,7 +123,11 @@ def _matrices(folder: HolderFolder, settings: HolderSettings, memory: Memory, qu
 
 
 def _walks(folder: HolderFolder, settings: HolderSettings, memory: Memory, question: WalksQuestion) -> WalksAnswer:
-    """Open the endpoint, walk with the others until all is over."""
+    """Open the endpoint, walk with the others until all is over.
+
+    An attempt is walked once. If an earlier process of this holder began it and ended, its tokens are lost and the
+    others may have concluded: this one says so, and the server asks for the missing walks in a new attempt.
+    """
     from fedwalk.federation.mill import Mill
     from fedwalk.federation.peers import walk_together
 
@@ -131,8 +138,22 @@ def _walks(folder: HolderFolder, settings: HolderSettings, memory: Memory, quest
         raise ProtocolError(f"WalksQuestion: this holder has walked {MOST_ATTEMPTS} times in this run already.")
     me = question.holders.index(settings.name)
     mill = Mill(question, lists, me, randomness(settings))
+    if not memory.begin("walks", question_key(question)):
+        say("walks: an earlier process of this holder began this attempt and ended; waiting for the next one")
+        return interrupted(question)
     show = partial(_show, folder, time.time())
-    return walk_together(mill, question, me, folder.credentials(), settings.listen, show)
+    members = partial(look_up_members, folder.path, read_pass(folder.path / "pass.json").server)
+    return walk_together(mill, question, me, folder.credentials(), settings.listen, show, members)
+
+
+def interrupted(question: WalksQuestion) -> WalksAnswer:
+    """The answer to an attempt that was broken off here: nothing is left of it."""
+    no_walks, no_ids = np.empty(0, np.int64), np.empty(0, np.int32)
+    return WalksAnswer(
+        hops=0, carried=0, batches=0, sent_bytes=0, seconds=0.0, interrupted=True, refused="{}", unreachable=[],
+        given_up=no_walks, given_up_reasons=no_ids, given_up_at=no_ids, walks=no_walks,
+        entries=np.empty((0, question.length), np.int32),
+    )  # fmt: skip
 
 
 def _show(folder: HolderFolder, began: float, standing: dict[str, Any]) -> None:

@@ -1,32 +1,36 @@
 """The called side between holders: a gRPC endpoint that trusts no caller.
 
 TLS lets in only those whom the federation's authority has certified; the name in the certificate must be in the plan,
-and the call must bear the attempt's key. Only then is the body read, one call of a kind per caller at a time, and never
-more than a few megabytes. What is wrong with a call is counted by reason, and the caller is told.
+and the call must bear the attempt's key and the caller's session. A copy of a holder's certificate has no session: the
+server gives it to the holder itself, as part of the question. Only then is the body read, one call of a kind per caller
+at a time, and never more than a few megabytes. What is wrong with a call is counted by sender and reason, and the
+caller is told.
 
-Three calls, all on plain bytes: `Hand` (a batch of tokens; answered by how many were accepted and refused), `Probe`
-(how do you stand? answered when passive, or after a moment), `Conclude` (it is over, if you still stand as you said).
+Three calls, all on plain bytes: `Hand` (a batch of tokens, answered by a receipt), `Probe` (how do you stand? answered
+when passive, or after a moment), `Conclude` (it is over, if you still stand as you said).
 """
 
 import asyncio
 import errno
 import socket
-import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from hmac import compare_digest
 from typing import Any, Protocol
 
 import grpc
 
 from fedwalk.errors import ProtocolError, SettingsError
-from fedwalk.federation.couriers import KEY_FIELD, PAUSE, SERVICE
+from fedwalk.federation.couriers import KEY_FIELD, PAUSE, SERVICE, SESSION_FIELD
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.leading import AGREED, DISAGREED
+from fedwalk.federation.naming import is_name
 from fedwalk.federation.termination import Standing
-from fedwalk.federation.tokens import LARGEST
+from fedwalk.federation.tokens import LARGEST, Receipt
+from fedwalk.federation.walk_plan import session_digest
 
-RECEIPT = struct.Struct("<QQ")
 _OPTIONS = [
     ("grpc.so_reuseport", 0),
     ("grpc.max_receive_message_length", LARGEST),
@@ -44,8 +48,8 @@ class Host(Protocol):
     refused: Counter[str]
     ended: bool
 
-    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
-        """Take a batch in; how many tokens were accepted and refused."""
+    def receive(self, sender: int, data: bytes) -> Receipt:
+        """Take a batch in."""
         ...
 
     async def asked(self, sender: int) -> Standing:
@@ -58,10 +62,15 @@ class Host(Protocol):
 
 
 class Endpoint:
-    """One attempt's endpoint: of all the plan's holders, the `others` by their indices may call."""
+    """One attempt's endpoint: of all the plan's holders, the `others` by their indices may call.
 
-    def __init__(self, host: Host, holders: list[str], others: Iterable[int], key: str) -> None:
+    `sessions` has the SHA-256 of each holder's session. `impostors` counts, by holder, the calls under its certificate
+    that didn't show it.
+    """
+
+    def __init__(self, host: Host, holders: list[str], others: Iterable[int], key: str, sessions: list[str]) -> None:
         self._host, self._holders, self._others, self._key = host, holders, set(others), key
+        self._sessions, self.impostors = sessions, Counter[int]()
         self._present: set[tuple[int, str]] = set()
         self._server = grpc.aio.server(options=_OPTIONS)
         calls = {"Hand": self._hand, "Probe": self._probe, "Conclude": self._conclude}
@@ -89,6 +98,10 @@ class Endpoint:
         except RuntimeError:  # somebody took it just now
             return False
 
+    def remove(self, holder: int) -> None:
+        """Refuse this holder's calls from now on."""
+        self._others.discard(holder)
+
     async def close(self, grace: float) -> None:
         """Take no more calls, and let the answers to those that have come leave, for at most so many seconds."""
         await self._server.stop(grace)
@@ -103,7 +116,7 @@ class Endpoint:
                         return await call(caller, body)
                     raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
             except _RefusedError as refusal:
-                self._host.refused.update(refusal.counted)
+                self._host.refused.update(refusal.counted())
                 return await context.abort(refusal.status, refusal.message)
 
         return handle
@@ -117,6 +130,9 @@ class Endpoint:
         self._present.add((caller, name))
         try:
             yield caller
+        except _RefusedError as refusal:
+            refusal.sender = refusal.sender or self._holders[caller]
+            raise
         finally:
             self._present.discard((caller, name))
 
@@ -124,21 +140,27 @@ class Endpoint:
         """A holder that calls for another attempt may be ahead of this process, so it is told to come back."""
         names = [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
         if len(names) != 1 or names[0] not in self._holders:
-            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender")
-        if dict(context.invocation_metadata()).get(KEY_FIELD) != self._key:
-            raise _RefusedError(grpc.StatusCode.UNAVAILABLE, "other run")
-        caller = self._holders.index(names[0])
+            sender = names[0] if len(names) == 1 and is_name(names[0]) else ""
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender", sender=sender)
+        name, shown = names[0], dict(context.invocation_metadata())
+        if shown.get(KEY_FIELD) != self._key:
+            raise _RefusedError(grpc.StatusCode.UNAVAILABLE, "other run", sender=name)
+        caller = self._holders.index(name)
         if caller not in self._others:
-            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender")
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender", sender=name)
+        if not compare_digest(session_digest(str(shown.get(SESSION_FIELD, ""))), self._sessions[caller]):
+            self.impostors[caller] += 1
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "another session", sender=name)
         return caller
 
     async def _hand(self, caller: int, body: bytes) -> bytes:
         if self._host.ended:
             raise _RefusedError(grpc.StatusCode.FAILED_PRECONDITION, "after the end")
         try:
-            return RECEIPT.pack(*self._host.receive(caller, body))
+            receipt = self._host.receive(caller, body)
         except ProtocolError as error:
             raise _RefusedError(grpc.StatusCode.INVALID_ARGUMENT, message=str(error)) from error
+        return replace(receipt, impostors=self.impostors[caller]).to_bytes()
 
     async def _probe(self, caller: int, body: bytes) -> bytes:
         return (await self._host.asked(caller)).to_bytes()
@@ -151,11 +173,16 @@ class Endpoint:
 
 
 class _RefusedError(Exception):
-    """What a caller is told, and the reason under which it is counted, unless somebody else has counted it."""
+    """What a caller is told, and the reason under which it is counted, unless it has been counted already."""
 
-    def __init__(self, status: grpc.StatusCode, reason: str = "", message: str = "") -> None:
+    def __init__(self, status: grpc.StatusCode, reason: str = "", message: str = "", sender: str = "") -> None:
         self.status, self.message = status, message or reason
-        self.counted = [reason] if reason else []
+        self.reason, self.sender = reason, sender
+
+    def counted(self) -> list[str]:
+        """The reason with its sender, as far as that is known."""
+        named = f"{self.sender}: {self.reason}" if self.sender else self.reason
+        return [named] if self.reason else []
 
 
 def _taken(listen: str) -> bool:

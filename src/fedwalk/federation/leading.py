@@ -60,8 +60,8 @@ async def _probe(peer: Peer, timeout: float) -> Standing:
     answer = await peer.call("Probe", b"", timeout)
     try:
         return _BUSY if answer is None else Standing.from_bytes(answer)
-    except ProtocolError:
-        peer.gone = True
+    except ProtocolError as error:
+        peer.leave(str(error))
         return _BUSY
 
 

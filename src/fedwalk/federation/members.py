@@ -41,6 +41,11 @@ class Members:
         self._look()
         return self._keys.get(holder)
 
+    def names(self) -> list[str]:
+        """The names of all members."""
+        self._look()
+        return list(self._keys)
+
     def _look(self) -> None:
         """Read the file if it has changed. One that can't be read has no members: better closed than open."""
         try:

@@ -7,6 +7,7 @@ beginning. Within a run all phases speak of the lists as they were at its roll c
     lock, names.json, lists.json           the devices' ledgers and answers, for good
     runs/<number>-<run>/snapshot.npz       the lists
     runs/<number>-<run>/<phase>-<key>.npz  answers; for the last runs only
+    runs/<number>-<run>/<phase>-<key>.begun  marks of questions that a process has begun to answer
 """
 
 import fcntl
@@ -111,6 +112,15 @@ class Memory:
         """How many questions of this kind were answered in the run."""
         folder = self._run_folder(_digest(run))
         return 0 if folder is None else len(list(folder.glob(f"{phase}-*.npz")))
+
+    def begin(self, phase: str, key: str) -> bool:
+        """Mark that this process begins to answer a question; False if an earlier one did, and never finished."""
+        run, _, question = key.partition("-")
+        mark = (self._run_folder(run) or self._new_run(run)) / f"{phase}-{question}.begun"
+        if mark.exists():
+            return False
+        write_private(mark, b"")
+        return True
 
     def keep(self, phase: str, key: str, fields: Fields) -> None:
         """Keep an answer, before it leaves."""

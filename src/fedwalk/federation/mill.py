@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.lists import OwnLists
 from fedwalk.federation.parcels import WalksQuestion
-from fedwalk.federation.tokens import BatchError, TokenBatch
+from fedwalk.federation.tokens import BatchError, Receipt, TokenBatch
+from fedwalk.federation.walk_losses import REFUSED, STRANDED, UNDELIVERED, GivenUp
 from fedwalk.federation.walk_plan import read_plan
 from fedwalk.kernels.batches import VERDICTS, judge, packed, spread
 from fedwalk.kernels.random import WALK
@@ -31,15 +32,16 @@ class Mill:
     """One holder's walks under way, finished and refused.
 
     `me` is the holder's index in question.holders. Raises ProtocolError if the question makes no sense. `refused`
-    counts by reason: tokens where a token is at fault, else batches. A walk is `stranded` at a device without a living
-    neighbour, and `undelivered` if its next holder couldn't be reached.
+    counts by sender and reason: tokens where a token is at fault, else batches. `given_up` has the walks that can't go
+    on from here, each with its reason; `accepted` counts the tokens taken in from others.
     """
 
     def __init__(self, question: WalksQuestion, lists: OwnLists, me: int, randomness: Randomness) -> None:
         plan = read_plan(question, lists, me)
         self.refused: Counter[str] = Counter()
-        self.hops = self.carried = self.finished = self.stranded = self.undelivered = 0
-        self.key, self._holders = plan.key, len(question.holders)
+        self.hops = self.carried = self.finished = self.accepted = 0
+        self.given_up = GivenUp()
+        self.key, self._me, self._names, self._holders = plan.key, me, question.holders, len(question.holders)
         self._senders = set(question.owner[question.alive].tolist()) - {me}
         self._plan, self._randomness, self._lock = plan, randomness, threading.Lock()
         self._visits = visits_with(plan.predictor.extend, isinstance(randomness, SimulatedRandomness))
@@ -52,7 +54,7 @@ class Mill:
         self._known[plan.walks] = question.length
         # Per sender: how many batches have been taken, and what was answered to the last one.
         self._taken = [0] * self._holders
-        self._receipts = [(0, 0)] * self._holders
+        self._receipts = [Receipt.refusing(0)] * self._holders
 
     def begin(self) -> None:
         """Queue the walks that start here."""
@@ -67,42 +69,49 @@ class Mill:
         """Whether nothing is queued."""
         return not self._queue
 
-    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
-        """Check a peer's batch and queue its good tokens; returns how many were accepted and refused.
+    def receive(self, sender: int, data: bytes) -> Receipt:
+        """Check a peer's batch and queue its good tokens.
 
         A batch may come again, if the receipt was lost: it gets the same receipt. What isn't a batch of this
         attempt at all is counted and a ProtocolError.
         """
         with self._lock:
             if sender not in self._senders:
-                self.refused["unknown sender"] += 1
+                self._refuse(sender, "unknown sender")
                 raise ProtocolError(f"batch: holder number {sender} isn't one of the others in this attempt.")
             try:
                 number, batch = TokenBatch.from_bytes(data, self.key)
             except BatchError as error:
-                self.refused[error.reason] += 1
+                self._refuse(sender, error.reason)
                 raise
             if number != self._taken[sender]:
                 return self._not_next(sender, number, batch)
             self._taken[sender] += 1
-            self._receipts[sender] = self._admit(batch)
+            self._receipts[sender] = self._admit(sender, batch)
             return self._receipts[sender]
 
-    def _not_next(self, sender: int, number: int, batch: TokenBatch) -> tuple[int, int]:
-        """A sender has one batch on the way, so only the last one can be repeated in good faith."""
-        self.refused["sent twice" if number < self._taken[sender] else "out of order"] += 1
-        return self._receipts[sender] if number == self._taken[sender] - 1 else (0, len(batch))
+    def _refuse(self, sender: int, reason: str, times: int = 1) -> None:
+        named = 0 <= sender < self._holders
+        self.refused[f"{self._names[sender]}: {reason}" if named else reason] += times
 
-    def _admit(self, batch: TokenBatch) -> tuple[int, int]:
+    def _not_next(self, sender: int, number: int, batch: TokenBatch) -> Receipt:
+        """A sender has one batch on the way, so only the last one can be repeated in good faith."""
+        self._refuse(sender, "sent twice" if number < self._taken[sender] else "out of order")
+        return self._receipts[sender] if number == self._taken[sender] - 1 else Receipt.refusing(len(batch))
+
+    def _admit(self, sender: int, batch: TokenBatch) -> Receipt:
         verdicts = judge(
             batch.device, batch.walk, batch.written, batch.entries,
             self._plan.mine, self._known, self._plan.job.length,
         )  # fmt: skip
         counts = np.bincount(verdicts, minlength=len(VERDICTS)).tolist()
-        self.refused.update({reason: n for reason, n in zip(VERDICTS[1:], counts[1:], strict=True) if n})
+        for reason, n in zip(VERDICTS[1:], counts[1:], strict=True):
+            if n:
+                self._refuse(sender, reason, n)
+        self.accepted += counts[0]
         if counts[0]:
             self._queue.append(batch if counts[0] == len(batch) else batch.where(verdicts == 0))
-        return counts[0], len(batch) - counts[0]
+        return Receipt(verdicts.astype(np.uint8))
 
     def grind(self, most: int = 65536) -> dict[int, TokenBatch]:
         """Let up to `most` queued tokens walk while they stay on own devices; returns those to hand on, by holder."""
@@ -117,7 +126,8 @@ class Mill:
             self.hops += hops
             self.carried += carried
             self.finished += int(np.count_nonzero(done))
-            self.stranded += int(np.count_nonzero(lost))
+            if lost.any():
+                self.given_up.add(batch.walk[lost], STRANDED, self._me)
             if done.any():
                 self._ended.append((batch.walk[done], rows[done]))
             gone = np.flatnonzero(~done & ~lost)
@@ -177,7 +187,14 @@ class Mill:
     def undeliverable(self, holder: int, batch: TokenBatch) -> None:
         """The holder can't be reached: these walks are given up."""
         with self._lock:
-            self.undelivered += len(batch)
+            self.given_up.add(batch.walk, UNDELIVERED, holder)
+
+    def delivered(self, holder: int, batch: TokenBatch, receipt: Receipt) -> None:
+        """The holder has answered: walks whose tokens it refused are given up, for the server to ask for again."""
+        if receipt.refused:
+            chosen = receipt.verdicts > 0
+            with self._lock:
+                self.given_up.add(batch.walk[chosen], REFUSED + receipt.verdicts[chosen].astype(np.int32), holder)
 
     def sequences(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The walks that ended here, ascending, and the entries of each."""

@@ -24,10 +24,15 @@ def check_name(name: str) -> None:
     Traceback (most recent call last):
     fedwalk.errors.InputError: The name 'Clinic 7' can't be used. Take a-z, 0-9 and hyphens (not outermost), at most 40.
     """
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise InputError(
             f"The name {name[:60]!r} can't be used. Take a-z, 0-9 and hyphens (not outermost), at most 40."
         )
+
+
+def is_name(name: str) -> bool:
+    """Whether this can be a holder's name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def check_address(address: str) -> None:

@@ -118,10 +118,15 @@ class WalksQuestion:
 
     `key` names the attempt: walks that were lost are asked for again under another key. `owner` has for each place an
     index into `holders`, and `alive` whether that holder is part of this attempt. Walk w starts at place w mod n.
+
+    `session` is this holder's alone: it shows it to the others with each call. `sessions` has the SHA-256 of each
+    holder's, so the others can tell a call of this holder from one by a copy of its certificate.
     """
 
     run: str
     key: str
+    session: str
+    sessions: list[str]
     predictor: str
     burst: int
     length: int
@@ -151,37 +156,25 @@ class WalksQuestion:
 class WalksAnswer:
     """The walks that ended here, one row of entries each, and what it took.
 
-    `hops` tokens were handed on by this holder's devices, with `carried` entries in all. `stranded` and `undelivered`
-    count walks that were given up here: at a device without a living neighbour, or on the way to an unreachable holder.
+    `hops` tokens were handed on by this holder's devices, with `carried` entries in all. Walk given_up[i] was given up
+    here for reason given_up_reasons[i]; given_up_at[i] is the index of the holder concerned (`walk_losses`). With
+    `interrupted` an earlier process of this holder began the attempt and ended: what it held is lost.
     `batches`, `sent_bytes` and `seconds` are the wire's; `refused` says how often a peer was refused, and why, as JSON.
     """
 
     hops: int
     carried: int
-    stranded: int
-    undelivered: int
     batches: int
     sent_bytes: int
     seconds: float
+    interrupted: bool
     refused: str
     unreachable: list[str]
+    given_up: Longs
+    given_up_reasons: Ids
+    given_up_at: Ids
     walks: Longs
     entries: IdRows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RemovalQuestion:
-    """Another holder was removed while the run goes on: its tokens are to be refused from now on."""
-
-    run: str
-    holder: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RemovalAnswer:
-    """The removal is noted."""
-
-    holder: str
 
 
 def pack(parcel: Any) -> Fields:

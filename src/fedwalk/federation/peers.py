@@ -7,7 +7,7 @@ for is a fact: tokens have come, a batch is acknowledged, the holder has become 
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,16 +17,21 @@ from fedwalk.federation.endpoint import Endpoint
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.leading import lead
 from fedwalk.federation.mill import Mill
+from fedwalk.federation.notices import say
 from fedwalk.federation.parcels import WalksAnswer, WalksQuestion
 from fedwalk.federation.termination import Standing, Succession
-from fedwalk.federation.tokens import batch_key
+from fedwalk.federation.tokens import Receipt, batch_key
 
 Progress = Callable[[dict[str, Any]], None]
+Members = Callable[[], Collection[str] | None]
+"""Who is a member of the federation now; None if that can't be found out."""
 
 HOLD = 1.0
 """Seconds until a holder that is still busy answers a leader all the same."""
 EVERY = 1.0
 """Seconds from one report of progress to the next."""
+LOOK = 2.0
+"""Seconds from one look at who is a member to the next."""
 GRACE = 5.0
 """Seconds that the last answers have to leave."""
 RESTS = 5
@@ -40,6 +45,7 @@ def walk_together(
     credentials: Credentials,
     listen: str,
     progress: Progress,
+    members: Members = lambda: None,
 ) -> WalksAnswer:
     """Walk with the other holders of the plan until all walks have ended, or were given up.
 
@@ -55,14 +61,15 @@ def walk_together(
         host:port to listen at; the others connect to the plan's address of this holder.
     progress
         Called about once a second with counts: begun, finished, handed, received, refused, bytes.
+    members
+        Called every other second, in a thread: a holder that isn't among them any more was removed by the operator,
+        so its calls are refused from then on and it is called no more.
     """
-    return asyncio.run(_start(mill, question, me, credentials, listen, progress))
 
+    async def start() -> WalksAnswer:
+        return await _Walking(mill, question, me, credentials).run(listen, credentials, progress, members)
 
-async def _start(
-    mill: Mill, question: WalksQuestion, me: int, credentials: Credentials, listen: str, progress: Progress
-) -> WalksAnswer:
-    return await _Walking(mill, question, me, credentials).run(listen, credentials, progress)
+    return asyncio.run(start())
 
 
 class _Walking:
@@ -78,17 +85,18 @@ class _Walking:
         others = sorted(set(question.owner[question.alive].tolist()) - {me})
         self._names = {i: question.holders[i] for i in others}
         self._peers = {
-            i: Peer(name, question.addresses[i], credentials, question.key, question.patience)
+            i: Peer(name, question.addresses[i], credentials, question.key, question.session, question.patience)
             for i, name in self._names.items()
         }
         key = batch_key(question.key)
         self._couriers = {
-            i: Courier(peer, key, partial(mill.undeliverable, i), self._settle) for i, peer in self._peers.items()
+            i: Courier(peer, key, partial(mill.undeliverable, i), partial(mill.delivered, i), self._settle)
+            for i, peer in self._peers.items()
         }
-        self._endpoint = Endpoint(self, question.holders, others, question.key)
+        self._endpoint = Endpoint(self, question.holders, others, question.key, question.sessions)
         self._succession = Succession(me, others, question.patience, self._clock())
 
-    async def run(self, listen: str, credentials: Credentials, progress: Progress) -> WalksAnswer:
+    async def run(self, listen: str, credentials: Credentials, progress: Progress, members: Members) -> WalksAnswer:
         """From the first walk to the last."""
         began, grace, tasks = time.perf_counter(), 0.0, []
         self._mill.begin()
@@ -97,6 +105,7 @@ class _Walking:
             await self._endpoint.open(listen, credentials, self._patience)
             leading = lead(self._me, self, self._peers, self._succession, self._patience)
             jobs = [self._over.wait(), leading, self._tire(), self._grind(), self._report(progress)]
+            jobs.append(self._heed_removals(members))
             tasks = [asyncio.ensure_future(job) for job in (*jobs, *(c.run() for c in self._couriers.values()))]
             for first in (await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))[0]:
                 first.result()
@@ -115,13 +124,30 @@ class _Walking:
 
     def _result(self, seconds: float) -> WalksAnswer:
         mill, couriers = self._mill, self._couriers.values()
+        self._tell_owner()
         walks, entries = mill.sequences()
+        given_up, reasons, at = mill.given_up.columns()
         return WalksAnswer(
-            hops=mill.hops, carried=mill.carried, stranded=mill.stranded, undelivered=mill.undelivered,
-            batches=sum(c.batches for c in couriers), sent_bytes=sum(c.sent_bytes for c in couriers), seconds=seconds,
+            hops=mill.hops, carried=mill.carried, batches=sum(c.batches for c in couriers),
+            sent_bytes=sum(c.sent_bytes for c in couriers), seconds=seconds, interrupted=False,
             refused=json.dumps(self.refused), unreachable=[self._names[i] for i, p in self._peers.items() if p.gone],
-            walks=walks, entries=entries,
+            given_up=given_up, given_up_reasons=reasons, given_up_at=at, walks=walks, entries=entries,
         )  # fmt: skip
+
+    def _tell_owner(self) -> None:
+        """Say what the owner should look into: holders out of reach, refusals, copies of a certificate."""
+        for i, peer in self._peers.items():
+            if peer.gone:
+                say(f"walks: {self._names[i]} could not be reached, its tokens were given up: {peer.why}")
+            if copies := self._endpoint.impostors[i]:
+                say(f"walks: refused {copies} calls with a copy of {self._names[i]}'s certificate; tell its owner")
+        if copies := max((courier.impostors for courier in self._couriers.values()), default=0):
+            say(
+                f"walks: another holder has refused {copies} calls that showed a copy of this holder's certificate: "
+                "another process has its key. Make new keys, and tell the operator"
+            )
+        for reason, n in sorted(self.refused.items()):
+            say(f"walks: refused {n:,} times: {reason}")
 
     def _counts(self) -> dict[str, Any]:
         sent = sum(courier.sent_bytes for courier in self._couriers.values())
@@ -150,15 +176,26 @@ class _Walking:
                 self._work.set()
             self._settle()
 
-    def receive(self, sender: int, data: bytes) -> tuple[int, int]:
-        """Take a peer's batch in. Whoever sends one twice is told the same twice, but it is no activity."""
-        before = self.refused["sent twice"]
-        accepted, refused = self._mill.receive(sender, data)
-        if accepted and self.refused["sent twice"] == before:
-            self._received += accepted
+    async def _heed_removals(self, members: Members) -> None:
+        """Part with each holder that the operator removes while the walks are under way."""
+        while True:
+            now = await asyncio.to_thread(members)
+            for i, name in self._names.items():
+                if now is not None and name not in now and not self._peers[i].gone:
+                    say(f"walks: the operator has removed {name}; its calls are refused from now on")
+                    self._peers[i].leave("removed by the operator")
+                    self._endpoint.remove(i)
+            await asyncio.sleep(LOOK)
+
+    def receive(self, sender: int, data: bytes) -> Receipt:
+        """Take a peer's batch in. One that is sent twice gets the same receipt twice, but it is no activity."""
+        before = self._mill.accepted
+        receipt = self._mill.receive(sender, data)
+        if fresh := self._mill.accepted - before:
+            self._received += fresh
             self._work.set()
             self._settle()
-        return accepted, refused
+        return receipt
 
     def standing(self) -> Standing:
         """Passive is who has no token to work on, and none under way to somebody else."""
@@ -190,7 +227,7 @@ class _Walking:
             self.ended = True
             self._over.set()
         elif not self.ended:
-            self.refused["out of order"] += 1
+            self.refused[f"{self._names[sender]}: out of order"] += 1
         return self.ended
 
     async def _tire(self) -> None:

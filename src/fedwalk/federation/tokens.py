@@ -1,8 +1,11 @@
-"""Tokens on their way to one holder: the batch as a value, and as bytes that whoever reads them has no reason to trust.
+"""Tokens on their way to one holder, and the receipt that comes back: as values, and as bytes that are not trusted.
 
 A batch on the wire is a header (magic, the attempt's key, the batch's number, tokens, entries) and four arrays, little
 endian: 16 bytes per token and 4 per entry. The key keeps an earlier attempt's tokens out of this one; the number,
 counted per sender and receiver, tells a repetition from news.
+
+A receipt says how many tokens were accepted and refused and, if any was refused, the verdict on each. So the sender
+knows which walks it has to report as lost.
 """
 
 import re
@@ -15,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import InputError, ProtocolError
+from fedwalk.kernels.batches import OUT_OF_ORDER, VERDICTS, WELCOME
 
 MAGIC = b"fedwalk1"
 HEADER = struct.Struct("<8s16sQQQ")
@@ -22,6 +26,8 @@ KEY_BYTES = 16
 TOKEN_BYTES, ENTRY_BYTES = 16, 4
 LARGEST = 4 << 20
 """Bytes of the largest batch that anybody accepts."""
+RECEIPT = struct.Struct("<QQQ")
+LARGEST_RECEIPT = RECEIPT.size + LARGEST // TOKEN_BYTES
 
 
 class BatchError(ProtocolError):
@@ -123,6 +129,60 @@ class TokenBatch:
             ends = HEADER.size + np.cumsum(TOKEN_BYTES + ENTRY_BYTES * rest.written.astype(np.int64))
             piece, rest = rest.split(max(1, int(np.searchsorted(ends, size, side="right"))))
             yield piece
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Receipt:
+    """What became of a batch: a verdict on each token (see `kernels.batches`).
+
+    `impostors` counts the calls that came under the sender's certificate but not from its session: another process has
+    a copy of the sender's key, which the sender's owner should know.
+
+    Examples
+    --------
+    >>> receipt = Receipt(np.uint8([0, 5, 0]), impostors=2)
+    >>> receipt.accepted, receipt.refused
+    (2, 1)
+    >>> Receipt.from_bytes(receipt.to_bytes(), tokens=3).verdicts.tolist()
+    [0, 5, 0]
+    """
+
+    verdicts: NDArray[np.uint8]
+    impostors: int = 0
+
+    @property
+    def accepted(self) -> int:
+        """How many tokens were accepted."""
+        return int(np.count_nonzero(self.verdicts == WELCOME))
+
+    @property
+    def refused(self) -> int:
+        """How many were not."""
+        return self.verdicts.size - self.accepted
+
+    @staticmethod
+    def refusing(tokens: int) -> "Receipt":
+        """The receipt for a batch that is refused as a whole, for its number."""
+        return Receipt(np.full(tokens, OUT_OF_ORDER, np.uint8))
+
+    def to_bytes(self) -> bytes:
+        """The receipt on the wire; the verdicts are left out if all are the same: welcome."""
+        return RECEIPT.pack(self.accepted, self.refused, self.impostors) + (
+            self.verdicts.tobytes() if self.refused else b""
+        )
+
+    @staticmethod
+    def from_bytes(data: bytes, tokens: int) -> "Receipt":
+        """The receipt for a batch of so many tokens; ProtocolError if it can't be that."""
+        if len(data) < RECEIPT.size:
+            raise ProtocolError(f"receipt: {len(data)} bytes are too few.")
+        accepted, refused, impostors = RECEIPT.unpack_from(data)
+        verdicts = np.frombuffer(data, np.uint8, offset=RECEIPT.size) if refused else np.zeros(tokens, np.uint8)
+        receipt = Receipt(verdicts, impostors)
+        fits = verdicts.size == tokens and (receipt.accepted, receipt.refused) == (accepted, refused)
+        if not fits or int(verdicts.max(initial=0)) >= len(VERDICTS) or (not refused and len(data) > RECEIPT.size):
+            raise ProtocolError(f"receipt: {accepted} accepted and {refused} refused of {tokens} tokens can't be.")
+        return receipt
 
 
 def _read(data: bytearray, count: int, total: int) -> TokenBatch:

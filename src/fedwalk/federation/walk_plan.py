@@ -4,7 +4,9 @@
 is wrong is a ProtocolError that names the field.
 """
 
+import hashlib
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +56,7 @@ def read_plan(question: WalksQuestion, lists: OwnLists, me: int) -> WalkPlan:
     n = question.participants.size
     _check_numbers(question)
     _check_holders(question, me)
+    _check_sessions(question, me)
     _check_own(question, lists, me)
     _check_walks(question, me)
     encoder = _encoder(question, n)
@@ -114,6 +117,19 @@ def _check_holders(question: WalksQuestion, me: int) -> None:
     _require(question.alive.size == n, "alive", "must be one per participant")
     reachable = all(question.addresses[i] for i in np.unique(question.owner[question.alive]).tolist())
     _require(reachable, "addresses", "must say where each holder is that takes part")
+
+
+def session_digest(session: str) -> str:
+    """What the other holders are told of a session."""
+    return hashlib.sha256(session.encode()).hexdigest()
+
+
+def _check_sessions(question: WalksQuestion, me: int) -> None:
+    _require(re.fullmatch("[0-9a-f]{32}", question.session) is not None, "session", "must be 32 hexadecimal digits")
+    _require(len(question.sessions) == len(question.holders), "sessions", "must be one per holder")
+    digests = all(re.fullmatch("[0-9a-f]{64}", digest) for digest in question.sessions)
+    _require(digests, "sessions", "must be 64 hexadecimal digits each")
+    _require(question.sessions[me] == session_digest(question.session), "sessions", "has another one for this holder")
 
 
 def _check_own(question: WalksQuestion, lists: OwnLists, me: int) -> None:

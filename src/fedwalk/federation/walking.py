@@ -1,10 +1,12 @@
-"""The walk phase as the server sees it: it says which walks to start, then waits for sequences (Algorithm 1).
+"""The walk phase as the server runs it (Algorithm 1): ask each holder to walk, then ask again for walks that were lost.
 
-It sees no hop. What it learns is which walks came to an end; the rest were lost with a holder, or on the way to one,
-and are asked for again from those who are left.
+The server sees no hop. What comes back are finished sequences, and for walks that were given up the reason. Walks that
+are missing were lost with a holder, on the way to one, or at one that refused them; they are asked for again from the
+holders that are left. Every walk ends as finished, or as lost for a stated reason.
 """
 
 import hashlib
+import hmac
 import json
 from dataclasses import dataclass
 
@@ -13,8 +15,12 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.account import WalkCount
+from fedwalk.federation.checked_json import parse_json
 from fedwalk.federation.coordinator import Coordinator
+from fedwalk.federation.naming import is_name
 from fedwalk.federation.parcels import WalksAnswer, WalksQuestion
+from fedwalk.federation.walk_losses import MAX_REASON, REFUSED, STRANDED, UNDELIVERED, LostWalks
+from fedwalk.federation.walk_plan import session_digest
 from fedwalk.kernels.threads import Report
 from fedwalk.protocol.messages import Sequence, Start, Token, TreeTable
 from fedwalk.protocol.walk import Walks
@@ -25,10 +31,12 @@ ATTEMPTS = 4
 MOST = 2**53
 """Of anything that a holder counts: as far as JSON's readers can count."""
 REASONS = {
-    "malformed", "too large", "other run", "unknown sender", "sent twice", "out of order", "not my device",
-    "unknown walk", "wrong length", "id out of range", "replayed", "after the end",
+    "malformed", "too large", "other run", "another session", "unknown sender", "sent twice", "out of order",
+    "not my device", "unknown walk", "wrong length", "id out of range", "replayed", "after the end",
 }  # fmt: skip
 """For which a holder refuses what another one sends."""
+MAX_REFUSALS = 1 << 20
+"""Bytes of a holder's count of refusals: by sender and reason, for ten thousand holders."""
 
 
 @dataclass(slots=True)
@@ -47,18 +55,20 @@ class WalkPhase:
         count = self.participants.size * self.settings.walks
         sequences = np.full((count, self.settings.walk_length), -1, np.int32)
         account, hops = self.coordinator.account, 0
+        lost = LostWalks(count, [holder.name for holder in self.coordinator.roster.holders])
         # A server that comes back counts this phase anew.
         account.walks = WalkCount(asked=count)
         for attempt in range(ATTEMPTS):
-            before = len(account.lost), account.walks.undelivered
             questions = self._questions(attempt, np.flatnonzero(sequences[:, 0] < 0))
             if not questions:
                 break
-            hops += self._attempt(questions, sequences, report)
-            missing = int((sequences[:, 0] < 0).sum())
-            account.walks.finished, account.walks.lost = count - missing, missing
-            # With nobody gone and no token given up, what is missing came to a device without a living neighbour.
-            if not missing or (len(account.lost), account.walks.undelivered) == before:
+            more_hops, ended = self._attempt(questions, sequences, lost, report)
+            hops += more_hops
+            missing = np.flatnonzero(sequences[:, 0] < 0)
+            account.walks.finished, account.walks.lost = count - missing.size, int(missing.size)
+            account.walks.reasons = lost.reasons(missing)
+            # Asking again is pointless for walks that came to a device without a living neighbour.
+            if not missing.size or (not ended and lost.all_stranded(missing)):
                 break
         self._tally(hops)
         return Walks(sequences[sequences[:, 0] >= 0], hops)
@@ -76,51 +86,75 @@ class WalkPhase:
             return {}
         if attempt:
             coordinator.account.walks.reissued += sum(walks.size for walks in starts.values())
-        return {name: self._question(attempt, holders, owner, alive, walks) for name, walks in starts.items()}
+        sessions = {name: self._session(attempt, name) for name in holders}
+        return {name: self._question(attempt, sessions, name, owner, alive, walks) for name, walks in starts.items()}
+
+    def _session(self, attempt: int, holder: str) -> str:
+        """A holder's session in an attempt: the same if a server that comes back asks again, known to no one else."""
+        secret = bytes.fromhex(self.coordinator.account.secret)
+        return hmac.digest(secret, f"{attempt} {holder}".encode(), "sha256").hex()[:32]
 
     def _question(
-        self, attempt: int, holders: list[str], owner: NDArray[np.int32], alive: NDArray[np.bool_],
+        self, attempt: int, sessions: dict[str, str], holder: str, owner: NDArray[np.int32], alive: NDArray[np.bool_],
         walks: NDArray[np.int64],
     ) -> WalksQuestion:  # fmt: skip
         run, table, settings = self.coordinator.account.run, self.table, self.settings
         key = hashlib.sha256(f"{run} walks {attempt}".encode()).hexdigest()[:32]
         encoder = {f"encoder_{name}": array for name, array in table.encoder.arrays._asdict().items()}
         return WalksQuestion(
-            run=run, key=key, predictor=table.predictor, burst=table.burst, length=settings.walk_length,
+            run=run, key=key, session=sessions[holder], sessions=[session_digest(one) for one in sessions.values()],
+            predictor=table.predictor, burst=table.burst, length=settings.walk_length,
             count=self.participants.size * settings.walks, epsilon=float(settings.epsilon),
-            predict=float(settings.predict), patience=self.coordinator.account.patience, holders=holders,
+            predict=float(settings.predict), patience=self.coordinator.account.patience, holders=list(sessions),
             addresses=[holder.address for holder in self.coordinator.roster.holders], participants=self.participants,
             owner=owner, alive=alive, walks=walks.astype(np.int64), bins=self.bins, vectors=self.vectors,
             joins=table.tree.linkage[:, :2].astype(np.int32), **encoder,
         )  # fmt: skip
 
-    def _attempt(self, questions: dict[str, WalksQuestion], sequences: NDArray[np.int32], report: Report) -> int:
-        """Ask, and put every sequence that came to its place; returns the hops. What is reported are walks."""
+    def _attempt(
+        self, questions: dict[str, WalksQuestion], sequences: NDArray[np.int32], lost: LostWalks, report: Report
+    ) -> tuple[int, list[str]]:
+        """Ask, and put every sequence that came to its place; what is reported are walks.
+
+        Returns the hops, and the holders that ended in the attempt: lost, or interrupted and back.
+        """
         account, count = self.coordinator.account, len(sequences)
         account.walks.started += sum(question.walks.size for question in questions.values())
-        ended = count - int((sequences[:, 0] < 0).sum())
-        report(ended, count)
+        lost.asked(np.concatenate([question.walks for question in questions.values()]))
+        done = count - int((sequences[:, 0] < 0).sum())
+        report(done, count)
 
         def check(holder: str, answer: WalksAnswer) -> None:
-            nonlocal ended
+            nonlocal done
             self._check(holder, answer, sequences.shape)
-            ended = min(count, ended + answer.walks.size)
-            report(ended, count)
+            done = min(count, done + answer.walks.size)
+            report(done, count)
 
         answers = self.coordinator.ask("walks", questions, WalksAnswer, check, lambda done, total: None)
         for answer in answers.values():
             fresh = sequences[answer.walks, 0] < 0
             sequences[answer.walks[fresh]] = answer.entries[fresh]
             account.walks.repeated += int(np.count_nonzero(~fresh))
-            account.walks.stranded += answer.stranded
-            account.walks.undelivered += answer.undelivered
-            account.wire.batches += answer.batches
-            account.wire.bytes += answer.sent_bytes
-            account.refused_by_holders.update(json.loads(answer.refused))
-            account.unreachable.update(questions.keys() & set(answer.unreachable))
+            lost.given_up(answer.given_up, answer.given_up_reasons, answer.given_up_at)
+            self._count(answer, questions)
+        ended = [name for name in questions if name not in answers or answers[name].interrupted]
+        account.interrupted.update(name for name in ended if name in answers)
+        lost.unreported(ended)
         account.wire.seconds += max((answer.seconds for answer in answers.values()), default=0.0)
         self.coordinator.transcript.tally(Token, 0, 4 * sum(answer.carried for answer in answers.values()))
-        return sum(answer.hops for answer in answers.values())
+        return sum(answer.hops for answer in answers.values()), ended
+
+    def _count(self, answer: WalksAnswer, questions: dict[str, WalksQuestion]) -> None:
+        """Add what an answer says of tokens, batches and other holders."""
+        account = self.coordinator.account
+        kinds = np.bincount(np.minimum(answer.given_up_reasons, REFUSED), minlength=3).tolist()
+        account.walks.stranded += kinds[STRANDED]
+        account.walks.undelivered += kinds[UNDELIVERED]
+        account.walks.refused += kinds[REFUSED]
+        account.wire.batches += answer.batches
+        account.wire.bytes += answer.sent_bytes
+        account.refused_by_holders.update(json.loads(answer.refused))
+        account.unreachable.update(questions.keys() & set(answer.unreachable))
 
     def _check(self, holder: str, answer: WalksAnswer, shape: tuple[int, int]) -> None:
         """Refuse sequences that no honest holder sends."""
@@ -132,15 +166,28 @@ class WalkPhase:
             raise ProtocolError(f"{holder}: finished a walk twice, or one outside 0 … {count - 1}.")
         if entries.size and (entries.min() < 0 or entries.max() >= self.participants.size):
             raise ProtocolError(f"{holder}: a sequence names a vertex outside 0 … {self.participants.size - 1}.")
+        self._check_given_up(holder, answer, count)
         # A peer that sends a walk again and again can make these as many as the walk has entries.
-        per_walk = (answer.hops, answer.stranded, answer.undelivered, answer.batches)
-        if min(*per_walk, answer.carried, answer.sent_bytes) < 0 or max(per_walk) > count * length:
-            raise ProtocolError(f"{holder}: counts that can't be.")
+        counts = (answer.hops, answer.batches, answer.carried, answer.sent_bytes)
+        if min(counts) < 0 or max(answer.hops, answer.batches) > count * length:
+            raise ProtocolError(f"{holder}: reported impossible counts ({_shown(answer)}).")
         if answer.carried > answer.hops * length or answer.sent_bytes > MOST:
-            raise ProtocolError(f"{holder}: counts that can't be.")
+            raise ProtocolError(f"{holder}: reported impossible counts ({_shown(answer)}).")
         if not 0.0 <= answer.seconds <= MOST:
             raise ProtocolError(f"{holder}: says that it took {answer.seconds:g} seconds.")
         check_refusals(holder, answer.refused)
+
+    def _check_given_up(self, holder: str, answer: WalksAnswer, count: int) -> None:
+        """Refuse reports that name walks, reasons or holders that there aren't."""
+        walks, reasons, at = answer.given_up, answer.given_up_reasons, answer.given_up_at
+        if not walks.size == reasons.size == at.size:
+            raise ProtocolError(f"{holder}: each walk that it gave up needs a reason and a holder.")
+        if walks.size and (walks.min() < 0 or walks.max() >= count or (np.diff(walks) <= 0).any()):
+            raise ProtocolError(f"{holder}: gave up a walk twice, or one outside 0 … {count - 1}.")
+        holders = len(self.coordinator.roster.holders)
+        known = at.size == 0 or (at.min() >= 0 and at.max() < holders)
+        if not known or (reasons.size and (reasons.min() < 0 or reasons.max() > MAX_REASON)):
+            raise ProtocolError(f"{holder}: gave up a walk for a reason, or to a holder, that doesn't exist.")
 
     def _tally(self, hops: int) -> None:
         transcript, walks, n = self.coordinator.transcript, self.coordinator.account.walks, self.participants.size
@@ -150,13 +197,25 @@ class WalkPhase:
         transcript.tally(Sequence, walks.finished, walks.finished * Sequence.size(self.settings.walk_length))
 
 
+def _shown(answer: WalksAnswer) -> str:
+    """The counts of an answer, for an error; a hostile one may be long."""
+    names = ("hops", "carried", "batches", "sent_bytes")
+    return ", ".join(f"{name}={str(getattr(answer, name))[:24]}" for name in names)
+
+
 def check_refusals(holder: str, text: str) -> None:
-    """A holder's count of refusals, which is to be a small JSON object: how often each of our reasons."""
+    """Check a holder's count of refusals: a JSON object of how often each reason, with the sender where it is known."""
     try:
-        refused = json.loads(text) if len(text) < 10_000 else None
-    except (ValueError, RecursionError):
+        refused = parse_json(text.encode(), MAX_REFUSALS)
+    except ValueError:
         refused = None
-    if not isinstance(refused, dict) or not refused.keys() <= REASONS:
+    if not isinstance(refused, dict) or not all(map(_is_refusal, refused)):
         raise ProtocolError(f"{holder}: its count of refusals can't be read.")
     if not all(type(n) is int and 0 <= n <= MOST for n in refused.values()):
         raise ProtocolError(f"{holder}: its count of refusals isn't one of counts.")
+
+
+def _is_refusal(text: str) -> bool:
+    """One of our reasons, alone or after a holder's name."""
+    sender, colon, reason = text.rpartition(": ")
+    return reason in REASONS and (not colon or is_name(sender))

@@ -5,8 +5,11 @@ from numpy.typing import NDArray
 
 from fedwalk.kernels.jit import kernel
 
-VERDICTS = ("welcome", "not my device", "unknown walk", "wrong length", "id out of range", "replayed")
-WELCOME, NOT_MINE, UNKNOWN_WALK, WRONG_LENGTH, OUT_OF_RANGE, REPLAYED = range(len(VERDICTS))
+VERDICTS = (
+    "welcome", "not my device", "unknown walk", "wrong length", "id out of range", "replayed", "out of order",
+)  # fmt: skip
+WELCOME, NOT_MINE, UNKNOWN_WALK, WRONG_LENGTH, OUT_OF_RANGE, REPLAYED, OUT_OF_ORDER = range(len(VERDICTS))
+"""What a receiver says of a token. The last one is about its whole batch, which has a number that isn't the next."""
 
 
 @kernel

@@ -108,9 +108,12 @@ def federation_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
     if walks["asked"]:
         again = f", {walks['reissued']:,} of them asked for again" if walks["reissued"] else ""
         facts.append(("finished", f"{walks['finished']:,} of {walks['asked']:,} walks{again}; {walks['lost']:,} lost"))
+        facts += [("", f"{n:,} {reason}") for reason, n in walks["reasons"].items()]
         rate = wire["bytes"] / max(1, walks["finished"])
         hops = record["messages"]["hops"]["count"] / max(wire["seconds"], 1e-9)
         facts.append(("hops", f"{hops:,.0f} a second; {wire['batches']:,} batches, {rate:,.0f} bytes a walk"))
+    for holder, times in account["interrupted"].items():
+        facts.append(("interrupted", f"{holder}, {times} times: it came back, and its walks were asked for again"))
     for holder, times in account["unreachable"].items():
         if holder not in account["lost"]:
             facts.append(("unreachable", f"{holder}, for {times} others: is its port open, its address right?"))

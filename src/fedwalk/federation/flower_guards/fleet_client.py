@@ -6,7 +6,6 @@ certificate or a clock that is set right is found at the next attempt.
 """
 
 import json
-import ssl
 import time
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -14,6 +13,7 @@ from typing import Any
 
 from fedwalk.federation.flower_guards.hooks import replace
 from fedwalk.federation.folders import HolderFolder
+from fedwalk.federation.member_lookup import client_context
 from fedwalk.federation.notices import Changes
 
 CONNECTION, CLOCK = Changes(), Changes()
@@ -50,18 +50,9 @@ def show_certificate(folder: HolderFolder) -> None:
     from flwr.supernode.fleet_http_client import FleetHttpClient
 
     def connecting(cls: Any, /, address: str, insecure: bool, roots: Any, interceptors: Any, **options: Any) -> Any:
-        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder), **options)
+        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder.path), **options)
 
     replace(FleetHttpClient, "from_server_address", classmethod(connecting))
-
-
-def client_context(folder: HolderFolder) -> ssl.SSLContext:
-    """TLS that trusts the federation's authority alone and shows the holder's certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_verify_locations(folder.path / "authority.pem")
-    context.load_cert_chain(folder.path / "holder.pem", folder.path / "holder.key")
-    return context
 
 
 def activate_patiently() -> None:

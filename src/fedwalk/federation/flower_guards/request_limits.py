@@ -22,7 +22,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-FLEET = "/v1/fleet/"
+FLEET, MEMBERS = "/v1/fleet/", "/fedwalk/members"
+"""Flower's API for holders, and our own: the names of the members, for holders that walk (`member_lookup`)."""
 MAX_BODY = 16 << 20
 """Flower cuts an array into chunks of 5 MB and sends each by itself."""
 MAX_IN_FLIGHT, MAX_IN_FLIGHT_PER_HOLDER = 256 << 20, 64 << 20
@@ -69,7 +70,10 @@ class RequestLimits:
         answer = _Answer(send)
         try:
             self._check(scope, holder)
-            await self._bounded(scope, receive, answer, holder)
+            if scope["path"] == MEMBERS:
+                await reply(send, 200, json.dumps(self._members.names()).encode())
+            else:
+                await self._bounded(scope, receive, answer, holder)
         except RefusedError as refusal:
             self.refused[f"{holder}: {refusal.reason}"] += 1
             self.note()
@@ -82,6 +86,8 @@ class RequestLimits:
         if key is None:
             # 503: on any other refusal Flower's SuperNode would end, and could not come back when it is admitted again.
             raise RefusedError(503, REMOVED)
+        if scope["path"] == MEMBERS:
+            return
         if not scope["path"].startswith(FLEET):
             raise RefusedError(403, "this API is for the server's own processes")
         if _claimed_key(scope["headers"]) != key:
@@ -174,11 +180,15 @@ class _Answer:
 
 async def refuse(send: Send, refusal: RefusedError) -> None:
     """Answer with the reason, and close the connection: the rest of the body isn't read."""
-    body = f"fedwalk: refused: {refusal.reason}\n".encode()
+    await reply(send, refusal.status, f"fedwalk: refused: {refusal.reason}\n".encode())
+
+
+async def reply(send: Send, status: int, body: bytes) -> None:
+    """Answer without Flower, and close the connection."""
     headers = [
         (b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode()), (b"connection", b"close"),
     ]  # fmt: skip
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
