@@ -2,12 +2,14 @@
 
 import socket
 import threading
+from contextlib import suppress
 
 
 class Forwarder:
     """Listens on loopback while the block lasts, and keeps every byte of both directions.
 
-    A connection with more than `most` bytes of answers is cut, and the last of them is lost.
+    A connection with more than `most` bytes of answers is cut, and the last of them is lost. While `is_cut` no
+    connection gets through.
     """
 
     def __init__(self, target: str, most: float = float("inf")) -> None:
@@ -17,6 +19,7 @@ class Forwarder:
         self._open: list[socket.socket] = []
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self.sent, self.answered = bytearray(), bytearray()
+        self.is_cut = False
 
     def __enter__(self) -> "Forwarder":
         threading.Thread(target=self._accept, daemon=True).start()
@@ -26,12 +29,22 @@ class Forwarder:
         for one in (self._listening, *self._open):
             one.close()
 
+    def cut(self) -> None:
+        """Break all connections, and let none through until `is_cut` is taken back."""
+        self.is_cut = True
+        for one in self._open:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
     def _accept(self) -> None:
         while True:
             try:
                 caller, _ = self._listening.accept()
             except OSError:
                 return
+            if self.is_cut:
+                caller.close()
+                continue
             try:
                 called = socket.create_connection(self._target)
             except OSError:
