@@ -32,9 +32,11 @@ class Authority:
     key: bytes = field(repr=False)
 
 
-def authority_certificate(name: x509.Name, key: ec.EllipticCurvePrivateKey, days: int) -> bytes:
+def authority_certificate(
+    name: x509.Name, key: ec.EllipticCurvePrivateKey, days: int, begin: datetime | None = None
+) -> bytes:
     """The authority's own certificate, PEM: it can sign holders and servers, but no other authority."""
-    begin = datetime.now(UTC) - SLACK
+    begin = begin or datetime.now(UTC) - SLACK
     extensions = [x509.BasicConstraints(ca=True, path_length=0), _key_usage(authority=True)]
     return _certificate(name, key.public_key(), name, key, begin, _end(begin, days), extensions)
 
@@ -57,7 +59,9 @@ def issue(
     begin = begin or datetime.now(UTC) - SLACK
     end = min(_end(begin, days), issuer.not_valid_after_utc)
     if end <= begin:
-        raise InputError(f"The federation's authority ended on {end:%Y-%m-%d}. Begin a new federation.")
+        raise InputError(
+            f"The federation's authority ended on {end:%Y-%m-%d}. Renew it: fedwalk federate renew FOLDER --authority"
+        )
     extensions = [
         x509.BasicConstraints(ca=False, path_length=None),
         _key_usage(authority=False),

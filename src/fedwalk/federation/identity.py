@@ -108,7 +108,7 @@ def new_authority(federation: str, days: int) -> Authority:
     return Authority(authority_certificate(name, key, days), private_pem(key))
 
 
-def server_certificate(authority: Authority, hosts: list[str], days: int) -> Credentials:
+def server_certificate(authority: Authority, hosts: list[str], days: int, begin: datetime | None = None) -> Credentials:
     """Key and certificate for a server that is reached by these DNS names and IP addresses, and as localhost."""
     names: list[x509.GeneralName] = []
     for host in dict.fromkeys([*hosts, "localhost", "127.0.0.1"]):
@@ -118,7 +118,7 @@ def server_certificate(authority: Authority, hosts: list[str], days: int) -> Cre
         names.append(x509.DNSName(host) if ip is None else x509.IPAddress(ip))
     key = new_private()
     uses = [ExtendedKeyUsageOID.SERVER_AUTH]
-    certificate = issue(authority, "fedwalk server", key.public_key(), names, uses, days)
+    certificate = issue(authority, "fedwalk server", key.public_key(), names, uses, days, begin)
     return Credentials(authority.certificate, certificate, private_pem(key))
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from fedwalk.federation.certificates import as_private, common_name, reading
 from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.identity import authority_fingerprint, certificate_end
 from fedwalk.federation.naming import check_address
+from fedwalk.federation.validity import check_validity, date_text
 from fedwalk.run_folder import write_text
 
 KIND = "fedwalk pass 1"
+NEW_PASS = "Ask the federation's operator for a new pass: `fedwalk federate admit` with this holder's request.json."
+NEW_AUTHORITY = "Ask the federation's operator to renew it: `fedwalk federate renew FOLDER --authority`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +39,21 @@ def write_pass(path: Path, made: Pass) -> None:
     write_text(path, json.dumps({"kind": KIND, **asdict(made)}, indent=1) + "\n")
 
 
-def take_pass(folder: HolderFolder, path: Path) -> Pass:
-    """Keep the pass that the operator sent, if it is this holder's."""
+def take_pass(folder: HolderFolder, path: Path, *, older: bool = False) -> Pass:
+    """Keep the pass that the operator sent, if it is this holder's and valid now.
+
+    A pass that is older than the one this holder has is refused unless `older` allows it.
+    """
     found_pass = read_pass(path)
     name = folder.settings().name
     if found_pass.name != name:
         raise InputError(f"{path}: is the pass of {found_pass.name!r}, and this holder is {name!r}.")
     _check_certificate(path, found_pass, (folder.path / "holder.key").read_bytes())
+    check_validity(found_pass.certificate.encode(), f"{path}: the certificate in it", NEW_PASS)
+    check_validity(found_pass.authority.encode(), f"{path}: the authority's certificate in it", NEW_AUTHORITY)
     _check_authority(folder.path / "authority.pem", path, found_pass.authority.encode())
+    if not older:
+        _check_newer(folder, path, found_pass)
     write_text(folder.path / "authority.pem", found_pass.authority)
     write_text(folder.path / "holder.pem", found_pass.certificate)
     write_text(folder.path / "pass.json", path.read_text(encoding="utf-8"))
@@ -85,6 +96,38 @@ def _check_certificate(path: Path, found_pass: Pass, key: bytes) -> None:
         )
     if own.subject != common_name(found_pass.name):
         raise InputError(f"{path}: its certificate is for another name. Get the pass anew from the operator.")
+
+
+def _check_newer(folder: HolderFolder, path: Path, brought: Pass) -> None:
+    """Refuse a pass that would take this holder back to an earlier one, or to another server than its certificate's.
+
+    The newer of two passes is the one whose certificate begins later; of two issued at once, the one that ends later.
+    """
+    own = folder.path / "pass.json"
+    if not (own.exists() and (folder.path / "authority.pem").exists()):
+        return
+    kept = read_pass(own)
+    if _age(brought) < _age(kept):
+        problem = "is older than the pass that this holder has"
+    elif brought.certificate == kept.certificate and brought.server != kept.server:
+        problem = "has the certificate of the pass that this holder has, and another server"
+    else:
+        return
+    raise InputError(
+        f"{path}: {problem}. This one: {_summary(brought)}. The holder's: {_summary(kept)}. Ask the operator for the "
+        "newest pass. To take this one all the same, add --older-pass."
+    )
+
+
+def _age(one: Pass) -> tuple[datetime, datetime]:
+    """What orders passes by age."""
+    certificate = x509.load_pem_x509_certificate(one.certificate.encode())
+    return certificate.not_valid_before_utc, certificate.not_valid_after_utc
+
+
+def _summary(one: Pass) -> str:
+    begin, end = _age(one)
+    return f"valid from {date_text(begin)} to {date_text(end)}, server {one.server}"
 
 
 def _check_authority(own: Path, path: Path, brought: bytes) -> None:

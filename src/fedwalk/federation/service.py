@@ -21,10 +21,11 @@ from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.members import write_members
-from fedwalk.federation.passes import read_pass
+from fedwalk.federation.passes import NEW_AUTHORITY, NEW_PASS, read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.validity import check_validity
 from fedwalk.run_folder import write_text
 
 STARTING = 90.0
@@ -38,6 +39,7 @@ class ServiceError(FedWalkError):
 @contextmanager
 def serving(folder: FederationFolder) -> Iterator[Started]:
     """The federation's server while the block runs: listening, with every admitted holder's key registered."""
+    check_server_certificates(folder)
     write_app(folder.app)
     write_members(folder.members, Roster.load(folder.roster))
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
@@ -54,7 +56,7 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
 @contextmanager
 def holding(folder: HolderFolder) -> Iterator[Started]:
     """The holder while the block runs; it connects as soon as there is a server."""
-    folder.credentials()
+    check_holder_certificates(folder)
     server = read_pass(folder.path / "pass.json").server
     digest = app_digest(write_app(folder.app))
     settings = folder.settings()
@@ -62,6 +64,20 @@ def holding(folder: HolderFolder) -> Iterator[Started]:
         _check_free(folder.state, settings.listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_supernode(folder, server, digest)) as started:
         yield started
+
+
+def check_server_certificates(folder: FederationFolder) -> None:
+    """Refuse to start a server that every holder would refuse, because its certificate or its authority has ended."""
+    own, renew = folder.credentials(), f"Renew it: fedwalk federate renew {folder.path}"
+    check_validity(own.authority, f"{folder.path}/authority.pem: the federation's authority", f"{renew} --authority")
+    check_validity(own.certificate, f"{folder.path}/server.pem: the server's certificate", renew)
+
+
+def check_holder_certificates(folder: HolderFolder) -> None:
+    """Refuse to start a holder that its server and the other holders would refuse."""
+    own, then = folder.credentials(), f"Then: fedwalk federate holder {folder.path} --pass FILE"
+    check_validity(own.certificate, f"{folder.path}/holder.pem: this holder's certificate", f"{NEW_PASS} {then}")
+    check_validity(own.authority, f"{folder.path}/authority.pem: the federation's authority", NEW_AUTHORITY)
 
 
 def _check_free(state: Path, listen: str, settings: Path) -> None:

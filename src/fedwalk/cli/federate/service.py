@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.cli.federate import folder_argument, need_flower
+from fedwalk.errors import SettingsError
 from fedwalk.words import counted
 
 
@@ -28,6 +29,9 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )  # fmt: skip
     folder_argument(holder, "holder", "folder that `enrol` made")
     holder.add_argument("--pass", dest="passport", type=Path, metavar="FILE", help="the operator's pass, once")
+    holder.add_argument(
+        "--older-pass", action="store_true", help="take the pass even if it is older than the one this holder has"
+    )
     holder.set_defaults(call=_holder)
     status = commands.add_parser(
         "status", help="what a federation or a holder is doing",
@@ -73,8 +77,10 @@ def _holder(options: argparse.Namespace) -> int:
 
     folder = HolderFolder(options.holder)
     settings = folder.settings()
+    if options.older_pass and not options.passport:
+        raise SettingsError("--older-pass goes with --pass FILE.")
     if options.passport:
-        taken = take_pass(folder, options.passport)
+        taken = take_pass(folder, options.passport, older=options.older_pass)
         print(
             f"The authority's fingerprint, to be compared by phone: {authority_fingerprint(taken.authority.encode())}"
         )

@@ -40,6 +40,7 @@ ADVICE = "Check this machine's clock, then ask the operator: a new pass (admit) 
 def guard_fleet_client(folder: HolderFolder) -> None:
     """Put all of it in place."""
     show_certificate(folder)
+    leave_ended_server()
     activate_patiently()
     tell_of_silence()
     watch_clock()
@@ -62,6 +63,26 @@ def client_context(folder: HolderFolder) -> ssl.SSLContext:
     context.load_verify_locations(folder.path / "authority.pem")
     context.load_cert_chain(folder.path / "holder.pem", folder.path / "holder.key")
     return context
+
+
+def leave_ended_server() -> None:
+    """Refuse an answer over a connection that has outlived the server's certificate, and hang up.
+
+    TLS looks at the certificate only when a connection begins, and Flower's polling keeps one open for weeks.
+    """
+    import httpx
+    from flwr.supernode.fleet_http_client import FleetHttpClient
+
+    def sending(client: Any, *arguments: Any, **options: Any) -> Any:
+        answer = send(client, *arguments, **options)
+        stream = answer.extensions.get("network_stream")
+        tls = stream and stream.get_extra_info("ssl_object")
+        if tls and ssl.cert_time_to_seconds(tls.getpeercert()["notAfter"]) < time.time():
+            stream.close()
+            raise httpx.ReadError("certificate has expired")
+        return answer
+
+    send = replace(FleetHttpClient, "_send", sending)
 
 
 def activate_patiently() -> None:
