@@ -12,6 +12,7 @@ from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import certificate_end
 from fedwalk.federation.job import EVENTS
+from fedwalk.federation.passes import read_pass
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.federation.service import is_running, state_of
@@ -25,19 +26,21 @@ def is_federation(path: Path) -> bool:
 def federation_status(path: Path) -> dict[str, Any]:
     """The server and all holders, for JSON."""
     folder = FederationFolder(path)
-    roster, running = Roster.load(folder.roster), is_running(folder.state)
-    online = _online(folder) if running else {}
-    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+    roster = Roster.load(folder.roster)
+    running = is_running(folder.state)
+    states = _states(folder) if running else "the server isn't running"
+    problem = states if running and isinstance(states, str) else None
     return {
         "address": folder.settings().address,
         "running": running,
+        "problem": problem,
         "certificate_end": certificate_end(folder.credentials().certificate).isoformat(),
         "vertices": len(roster.names),
         "run": _under_way(folder),
         "holders": [
             {
                 "name": holder.name, "devices": len(holder.devices), "address": holder.address,
-                "state": _state(holder, running, online.get(str(nodes.get(holder.name)))),
+                "state": _state(holder, states), "certificate_end": _pass_end(folder, holder),
             }
             for holder in roster.holders
         ],
@@ -113,16 +116,26 @@ def _numbering(folder: HolderFolder) -> str | None:
     return f"{groups} ({len(json.loads(content)):,} vertices)"
 
 
-def _online(folder: FederationFolder) -> dict[str, str]:
-    """Flower's word for each node id."""
+def _states(folder: FederationFolder) -> dict[str, str] | str:
+    """Flower's word for each registered holder, or why Flower can't be asked."""
     try:
-        nodes: Any = flwr(folder, "supernode", "list")["nodes"]
-    except FlowerError:
-        return {}
-    return {str(node["node-id"]): str(node["status"]) for node in nodes}
+        listed: Any = flwr(folder, "supernode", "list")["nodes"]
+        words = {str(node["node-id"]): str(node["status"]) for node in listed}
+        nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+        return {name: words[str(node)] for name, node in nodes.items() if str(node) in words}
+    except (FlowerError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        return f"can't ask Flower who is online: {error}"
 
 
-def _state(holder: Holder, running: bool, word: str | None) -> str:
+def _state(holder: Holder, states: dict[str, str] | str) -> str:
     if holder.removed:
         return "removed"
-    return word or ("not registered yet" if running else "unknown: the server isn't running")
+    return f"unknown: {states}" if isinstance(states, str) else states.get(holder.name, "not registered")
+
+
+def _pass_end(folder: FederationFolder, holder: Holder) -> str | None:
+    """When the certificate in the holder's newest pass ends, as far as the operator's folder has it."""
+    try:
+        return certificate_end(read_pass(folder.passport(holder.name)).certificate.encode()).isoformat()
+    except InputError:
+        return None

@@ -4,7 +4,7 @@ import argparse
 import json
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -118,25 +118,35 @@ def _down(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     need_flower()
-    from fedwalk.cli.show import print_facts, print_table
     from fedwalk.federation.status import federation_status, holder_status, is_federation
 
     if is_federation(options.folder):
         status = federation_status(options.folder)
-        if options.json:
-            return _print_json(status)
-        state = "running" if status["running"] else "not running"
-        facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
-        facts.append(("vertices", f"{status['vertices']:,}"))
-        if run := status["run"]:
-            stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
-            facts.append(("run", f"{run['output']}: {stage}"))
-        print_facts(str(options.folder), facts)
-        rows = [[h["name"], f"{h['devices']:,}", h["address"], h["state"]] for h in status["holders"]]
-        print_table("Holders", ["name", "devices", "address", "state"], rows)
-        return 0
+        return _print_json(status) if options.json else _show_federation(options.folder, status)
     status = holder_status(options.folder)
     return _print_json(status) if options.json else _show_holder(options.folder, status)
+
+
+def _show_federation(folder: Path, status: dict[str, Any]) -> int:
+    from fedwalk.cli.show import print_facts, print_table
+
+    state = "running" if status["running"] else "not running"
+    facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
+    facts.append(("vertices", f"{status['vertices']:,}"))
+    if status["problem"]:
+        facts.append(("holders", status["problem"]))
+    if run := status["run"]:
+        stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
+        facts.append(("run", f"{run['output']}: {stage}"))
+    print_facts(str(folder), facts)
+    print_table("Holders", ["name", "devices", "address", "state", "certificate"], list(map(_row, status["holders"])))
+    return 0
+
+
+def _row(holder: dict[str, Any]) -> list[str]:
+    """A holder in the table, whose columns are narrow."""
+    state, end = holder["state"].partition(":")[0], holder["certificate_end"]
+    return [holder["name"], f"{holder['devices']:,}", holder["address"], state, _left(end) if end else "no pass here"]
 
 
 def _show_holder(folder: Path, status: dict[str, Any]) -> int:
@@ -161,10 +171,15 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
 def _until(end: str | None) -> str:
     if end is None:
         return "none yet: the operator's pass is missing"
-    days = (datetime.fromisoformat(end) - datetime.now(UTC)).days
-    if days < 0:
-        return f"ended {counted(-days, 'day', 'days')} ago: nobody will talk to it; renew it"
-    return f"good for {counted(days, 'more day', 'more days')}"
+    return f"{_left(end)}: every other party refuses it; renew it" if _left(end).startswith("ended") else _left(end)
+
+
+def _left(end: str) -> str:
+    """How long a certificate is still good, or since when it has ended."""
+    from fedwalk.federation.validity import span_text
+
+    left = datetime.fromisoformat(end) - datetime.now(UTC)
+    return f"ended {span_text(-left)} ago" if left < timedelta() else f"good for {span_text(left)}"
 
 
 def _print_json(value: dict[str, Any]) -> int:
