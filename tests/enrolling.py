@@ -7,7 +7,7 @@ from typing import Any
 from fedwalk.federation.enrolment import enrol
 from fedwalk.federation.folders import FederationFolder, FederationSettings, HolderFolder, HolderSettings
 from fedwalk.federation.holder import Terms
-from fedwalk.federation.identity import Authority, Request, admit
+from fedwalk.federation.identity import Authority, Request, admit, fingerprint, read_request
 from fedwalk.federation.passes import Pass, write_pass
 
 SERVER = FederationSettings("ward", "fed.example.org:9092", "0.0.0.0:9092")
@@ -37,3 +37,8 @@ def dated_pass(ward: FederationFolder, request: Request, begin: datetime, days: 
     path = ward.passport(f"{request.name}-{begin:%Y%m%d%H%M%S}")
     write_pass(path, Pass(request.name, server or SERVER.address, authority.certificate.decode(), certificate))
     return path
+
+
+def with_fingerprint(request: Path) -> tuple[object, ...]:
+    """What `fedwalk federate admit` takes besides the federation: the request, and its fingerprint as read out."""
+    return request, "--fingerprint", fingerprint(read_request(request.read_bytes()))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import queue
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
+from enrolling import with_fingerprint
 from fedwalk.federation.flower import flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder, write_settings
 from fedwalk.federation.identity import authority_fingerprint
@@ -51,7 +53,7 @@ def holder(fedwalk: Command, tmp_path: Path) -> Path:
 def test_a_holder_is_admitted_by_its_request_and_takes_its_pass(
     fedwalk: Command, federation: Path, holder: Path
 ) -> None:
-    found = fedwalk("federate", "admit", federation, holder / "request.json")
+    found = fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json"))
     assert found.code == 0
     assert "Admitted clinic with 2 devices" in found.out
     assert authority_fingerprint((federation / "authority.pem").read_bytes()) in found.out
@@ -109,11 +111,56 @@ def test_nothing_private_is_in_the_request(holder: Path) -> None:
     assert (holder / "node.key").stat().st_mode & 0o77 == 0
 
 
-def test_another_fingerprint_is_refused(fedwalk: Command, federation: Path, holder: Path) -> None:
-    found = fedwalk("federate", "admit", federation, holder / "request.json", "--fingerprint", "0000 1111")
-    assert found.code == 2
-    assert "This isn't the request that you were told of" in found.err
+def test_another_fingerprint_is_refused_and_the_right_one_not_told(
+    fedwalk: Command, federation: Path, holder: Path
+) -> None:
+    _, _, right = with_fingerprint(holder / "request.json")
+    for wrong in ("0000 1111", "", str(right)[:-1], f"{right}0"):
+        found = fedwalk("federate", "admit", federation, holder / "request.json", "--fingerprint", wrong)
+        assert found.code == 2
+        assert "This isn't the request that you were told of" in found.err
+        assert str(right) not in found.out + found.err
     assert json.loads(fedwalk("federate", "status", federation, "--json").out)["holders"] == []
+
+
+def test_without_a_terminal_the_fingerprint_must_be_given(fedwalk: Command, federation: Path, holder: Path) -> None:
+    found = fedwalk("federate", "admit", federation, holder / "request.json")
+    assert found.code == 2
+    assert "there is no terminal to ask for it" in found.err
+    assert "--fingerprint" in found.err
+    assert json.loads(fedwalk("federate", "status", federation, "--json").out)["holders"] == []
+
+
+def at_terminal(*words: object, typed: str) -> tuple[int, str, str]:
+    """A command with a terminal as its input: its code, what it showed before a line was typed, and after."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "fedwalk", *map(str, words)]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        before = b""
+        while not before.endswith(b"read to you: "):
+            piece = process.stdout.read(1)
+            assert piece, before
+            before += piece
+        os.write(ours, typed.encode() + b"\n")
+        after = process.stdout.read()
+    os.close(ours)
+    os.close(theirs)
+    return process.returncode, before.decode(), after.decode()
+
+
+def test_at_a_terminal_the_fingerprint_is_asked_for_and_compared(federation: Path, holder: Path) -> None:
+    admit = ("federate", "admit", federation, holder / "request.json")
+    right = str(with_fingerprint(holder / "request.json")[2])
+    code, before, after = at_terminal(*admit, typed="0000" + right[4:])
+    assert code == 2
+    assert "clinic, 2 devices, 127.0.0.1:" in before
+    assert right not in before + after
+    assert "has another fingerprint than the one given" in after
+    code, before, after = at_terminal(*admit, typed=f" {right.upper().replace(' ', '  ')} ")
+    assert code == 0
+    assert right not in before
+    assert "Admitted clinic with 2 devices" in after
 
 
 def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, address: str) -> None:
@@ -191,7 +238,7 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
 def test_an_owner_hears_of_the_connection_and_of_every_question(
     fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
-    assert fedwalk("federate", "admit", federation, holder / "request.json").code == 0
+    assert fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json")).code == 0
     given = ("federate", "holder", str(holder), "--pass", str(federation / "passes" / "clinic.json"))
     clinic = subprocess.Popen([sys.executable, "-m", "fedwalk", *given], stdout=subprocess.PIPE, text=True)
     processes.append(clinic)
@@ -250,7 +297,7 @@ def test_a_running_server_keeps_a_holders_node_whatever_becomes_of_our_record(
     fedwalk: Command, federation: Path, holder: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     folder = FederationFolder(federation)
-    admit = ("federate", "admit", federation, holder / "request.json")
+    admit = ("federate", "admit", federation, *with_fingerprint(holder / "request.json"))
     assert fedwalk(*admit).code == 0
     serve(federation, processes)
     nodes = json.loads(folder.nodes.read_text())
@@ -268,17 +315,22 @@ def test_a_holder_that_flower_turns_away_is_named_and_does_not_keep_others_out(
     fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     folder = FederationFolder(federation)
-    fedwalk("federate", "admit", federation, holder / "request.json")
+    fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json"))
     serve(federation, processes)
     flwr(folder, "supernode", "unregister", str(json.loads(folder.nodes.read_text())["clinic"]))
     (tmp_path / "ward.adj").write_text("eve bob\n")
     given = ("--name", "ward", "--lists", tmp_path / "ward.adj", "--address", f"127.0.0.1:{free_port()}")
     assert fedwalk("federate", "enrol", tmp_path / "ward", *given).code == 0
-    found = fedwalk("federate", "admit", federation, tmp_path / "ward" / "request.json")
+    found = fedwalk("federate", "admit", federation, *with_fingerprint(tmp_path / "ward" / "request.json"))
     assert found.code == 2
     assert "Admitted ward" in found.out
     assert "didn't register clinic (" in found.err
     assert list(json.loads(folder.nodes.read_text())) == ["ward"]
+    shown = json.loads(fedwalk("federate", "status", federation, "--json").out)
+    assert [(one["name"], one["state"]) for one in shown["holders"]] == [
+        ("clinic", "not registered"),
+        ("ward", "registered"),
+    ]
 
 
 def test_the_demo_goes_from_keys_to_vectors_and_leaves_no_process(fedwalk: Command, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """`init`, `renew`, `enrol`, `admit`, `remove`: who belongs to a federation."""
 
 import argparse
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from fedwalk.words import counted
 
 if TYPE_CHECKING:
     from fedwalk.federation.folders import HolderSettings
+    from fedwalk.federation.identity import Request
 
 DAYS = 365
 
@@ -20,16 +23,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     _add_init(commands)
     _add_renew(commands)
     _add_enrol(commands)
-    admit = commands.add_parser(
-        "admit", help="operator: take a holder in, or renew its certificate",
-        description="Reads a holder's request, gives ids to its devices, writes its pass. Compare the fingerprint with "
-        "the holder by phone first: whoever could replace the file on its way could take its place.",
-    )  # fmt: skip
-    folder_argument(admit, "federation", "folder that `init` made")
-    admit.add_argument("request", type=Path, metavar="REQUEST", help="request.json of the holder")
-    admit.add_argument("--days", type=int, default=DAYS, metavar="N", help=f"validity of its pass (default {DAYS})")
-    admit.add_argument("--fingerprint", metavar="F", help="refuse any other request than the one with this fingerprint")
-    admit.set_defaults(call=_admit)
+    _add_admit(commands)
     remove = commands.add_parser(
         "remove", help="operator: take a holder out",
         description="From the next run on the holder is asked nothing, and other holders refuse its tokens. Its "
@@ -38,6 +32,23 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     folder_argument(remove, "federation", "folder that `init` made")
     remove.add_argument("name", metavar="NAME", help="the holder's name")
     remove.set_defaults(call=_remove)
+
+
+def _add_admit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "admit", help="operator: take a holder in, or renew its certificate",
+        description="Reads a holder's request, gives ids to its devices, writes its pass. Have the holder read the "
+        "request's fingerprint to you by phone first: anyone who can replace the file on its way could take the "
+        "holder's place. Without --fingerprint the command asks for it.",
+    )  # fmt: skip
+    folder_argument(parser, "federation", "folder that `init` made")
+    parser.add_argument("request", type=Path, metavar="REQUEST", help="request.json of the holder")
+    parser.add_argument("--days", type=int, default=DAYS, metavar="N", help=f"validity of its pass (default {DAYS})")
+    parser.add_argument(
+        "--fingerprint", metavar="F",
+        help="the fingerprint that the holder read to you; spaces and case don't matter (default: asked for)",
+    )  # fmt: skip
+    parser.set_defaults(call=_admit)
 
 
 def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -100,9 +111,11 @@ def _init(options: argparse.Namespace) -> int:
     folder = found(options.federation, settings, options.days)
     print(f"A federation: {folder.path}. Holders will reach its server at {options.address}; it listens on {listen}.")
     print(f"Its authority's fingerprint: {authority_fingerprint((folder.path / 'authority.pem').read_bytes())}")
-    print(f"Keep {folder.path}/authority.key secret: whoever has it decides who is a holder.")
-    print("Next:    each holder runs `fedwalk federate enrol` and sends you its request.json;")
-    print(f"         fedwalk federate admit {folder.path} request.json")
+    print(f"Keep {folder.path}/authority.key secret: it decides who is a holder.")
+    print(
+        "Next:    each holder runs `fedwalk federate enrol`, sends you its request.json and reads its fingerprint out;"
+    )
+    print(f'         fedwalk federate admit {folder.path} request.json --fingerprint "…"')
     return 0
 
 
@@ -193,18 +206,41 @@ def _admit(options: argparse.Namespace) -> int:
         request = read_request(options.request.read_bytes())
     except InputError as error:
         raise InputError(f"{options.request}: {error}") from error
-    seen = fingerprint(request)
-    if options.fingerprint and options.fingerprint.replace(" ", "") != seen.replace(" ", ""):
-        raise InputError(f"{options.request}: its fingerprint is {seen}. This isn't the request that you were told of.")
+    _check_fingerprint(options, request)
     path = admit_holder(folder, request, options.days)
     devices, days = counted(len(request.devices), "device", "devices"), counted(options.days, "day", "days")
     print(f"Admitted {request.name} with {devices}, for {days}.")
-    print(f"Fingerprint of the request: {seen}")
+    print(f"Fingerprint of the request: {fingerprint(request)}")
     print(f"of the authority, which the holder compares: {authority_fingerprint(folder.credentials().authority)}")
     print(f"Next:    send {path} to the holder (nothing in it is secret)", flush=True)
     if is_running(folder.state):
         register_holders(folder)
     return 0
+
+
+def _check_fingerprint(options: argparse.Namespace, request: "Request") -> None:
+    """Refuse a request unless its fingerprint is the one that the holder read out.
+
+    The fingerprint is never shown before it is given: the operator would compare it with itself.
+    """
+    from fedwalk.federation.identity import fingerprint
+
+    given = options.fingerprint
+    if given is None:
+        if not sys.stdin.isatty():
+            raise InputError(
+                f"{options.request}: its fingerprint has to be compared, and there is no terminal to ask for it. Have "
+                'the holder read it to you, then add --fingerprint "…".'
+            )
+        address = request.address or "none: ldp alone"
+        print(f"{options.request}: {request.name}, {counted(len(request.devices), 'device', 'devices')}, {address}")
+        with suppress(EOFError):
+            given = input("The fingerprint that the holder read to you: ")
+    if "".join((given or "").split()).lower() != fingerprint(request).replace(" ", ""):
+        raise InputError(
+            f"{options.request}: has another fingerprint than the one given. This isn't the request that you were told "
+            "of, or a digit is wrong. The holder sees its fingerprint with `fedwalk federate enrol FOLDER`."
+        )
 
 
 def _remove(options: argparse.Namespace) -> int:
