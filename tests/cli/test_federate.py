@@ -85,6 +85,25 @@ def test_enrolling_again_changes_what_is_given_and_nothing_else(fedwalk: Command
     assert folder.settings() == replace(edited, address="192.0.2.5:7000", terms=terms)
 
 
+def test_a_holder_of_ldp_alone_needs_no_address_until_it_allows_paper(
+    fedwalk: Command, federation: Path, tmp_path: Path
+) -> None:
+    lists, path = tmp_path / "lists.adj", tmp_path / "clinic"
+    lists.write_text("ada bob carol\ndan bob\n")
+    found = fedwalk("federate", "enrol", path, "--name", "clinic", "--lists", lists)
+    assert found.code == 0
+    assert "no address: ldp alone" in found.out
+    assert (HolderFolder(path).settings().address, HolderFolder(path).settings().listen) == ("", "")
+    assert fedwalk("federate", "admit", federation, *with_fingerprint(path / "request.json")).code == 0
+    assert "none: ldp alone" in fedwalk("federate", "status", federation).out
+    assert "none: ldp alone" in fedwalk("federate", "status", path).out
+    refused = fedwalk("federate", "enrol", path, "--allow", "paper")
+    assert refused.code == 2
+    assert "--address HOST:PORT" in refused.err
+    assert fedwalk("federate", "enrol", path, "--allow", "paper", "--address", "192.0.2.5:7000").code == 0
+    assert HolderFolder(path).settings().listen == "0.0.0.0:7000"
+
+
 def test_a_bound_port_that_was_the_addresss_follows_it(fedwalk: Command, holder: Path) -> None:
     assert fedwalk("federate", "enrol", holder, "--address", "192.0.2.5:7000").code == 0
     assert HolderFolder(holder).settings().listen == "0.0.0.0:7000"
@@ -177,7 +196,8 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("admit", federation, holder / "holder.toml"), "holder.toml"),
         (("remove", elsewhere, "clinic"), "federation.toml: is not there"),
         (("renew", elsewhere), "federation.toml: is not there"),
-        (("enrol", elsewhere, "--name", "ward"), "is no holder yet. To make one, give --lists, --address too"),
+        (("enrol", elsewhere, "--name", "ward"), "is no holder yet. To make one, give --lists too"),
+        (("enrol", elsewhere, "--allow", "paper"), "give --name, --lists, --address too"),
         (("enrol", holder, "--name", "ward"), "is the holder 'clinic', which can't be renamed"),
         (("remove", federation, "nobody"), "No holder is called 'nobody'"),
         (("run", federation, "-o", elsewhere), "its server isn't running"),

@@ -91,9 +91,29 @@ def following(listen: str, before: str, after: str) -> str:
     '0.0.0.0:9443'
     >>> following("0.0.0.0:9092", "fed.example.org:443", "fed.example.org:444")
     '0.0.0.0:9092'
+    >>> following("", "", "clinic.example.org:7443")
+    '0.0.0.0:7443'
     """
+    if not listen:
+        return everywhere(after)
     host, _, port = listen.rpartition(":")
     return f"{host}:{after.rpartition(':')[2]}" if port == before.rpartition(":")[2] else listen
+
+
+def everywhere(address: str) -> str:
+    """What to bind for an address: its port on all interfaces; nothing without an address."""
+    return f"0.0.0.0:{address.rpartition(':')[2]}" if address else ""
+
+
+def check_reachable(settings: HolderSettings) -> None:
+    """Refuse an address that is none, and `paper` without one: tokens couldn't reach the holder."""
+    if settings.address:
+        check_address(settings.address)
+    elif "paper" in settings.terms.protocols:
+        raise InputError(
+            f"The holder {settings.name!r} allows `paper`, in which other holders send it tokens, and has no address. "
+            "Give one with `fedwalk federate enrol FOLDER --address HOST:PORT`, or allow ldp alone."
+        )
 
 
 def enrol(path: Path, settings: HolderSettings) -> Request:
@@ -103,7 +123,7 @@ def enrol(path: Path, settings: HolderSettings) -> Request:
     """
     folder = HolderFolder(path)
     check_name(settings.name)
-    check_address(settings.address)
+    check_reachable(settings)
     if folder.settings_file.exists() and (name := folder.settings().name) != settings.name:
         raise InputError(f"{path}: is the holder {name!r}, which can't be renamed. Make {settings.name!r} elsewhere.")
     devices = read_lists(path / settings.lists).devices

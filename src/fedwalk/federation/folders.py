@@ -39,8 +39,9 @@ class FederationSettings:
 class HolderSettings:
     """What a holder's owner decided.
 
-    `address` is where other holders reach this one, `listen` what its endpoint binds; `lists` is the file of neighbour
-    lists. `simulation_seed` is for trying things out: with it the noise is reproducible and protects nothing.
+    `address` is where other holders reach this one, `listen` what its endpoint binds; both are empty for a holder of
+    `ldp` alone, which no other holder calls. `lists` is the file of neighbour lists. `simulation_seed` is for
+    trying things out: with it the noise is reproducible and protects nothing.
     """
 
     name: str

@@ -72,6 +72,7 @@ class Credentials:
 class Request:
     """What a holder asks to be admitted with; `read_request` has also checked who signed it.
 
+    `address` is where other holders reach this one; empty for a holder of `ldp` alone, which no other holder calls.
     `csr` is a PKCS#10 request (PEM) for its TLS key, `node_key` its SuperNode's public key: as a file's only line, it
     is what `flwr supernode register` reads.
     """
@@ -84,7 +85,8 @@ class Request:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        check_address(self.address)
+        if self.address:
+            check_address(self.address)
         if not self.devices:
             raise InputError("The request lists no devices. A holder has at least one.")
         check_devices(self.devices)

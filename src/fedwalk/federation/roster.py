@@ -24,7 +24,10 @@ KIND = "fedwalk roster 1"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One participant: `node_key` is its SuperNode's public key, `devices` the ids of its vertices."""
+    """One participant: `node_key` is its SuperNode's public key, `devices` the ids of its vertices.
+
+    `address` is empty for a holder of `ldp` alone.
+    """
 
     name: str
     address: str
@@ -58,7 +61,7 @@ class Roster:
         present = [holder for holder in self.holders if not holder.removed]
         _all_differ("name", [holder.name for holder in self.holders])
         _all_differ("SuperNode key", [holder.node_key for holder in self.holders])
-        _all_differ("address", [holder.address.lower() for holder in present])
+        _all_differ("address", [holder.address.lower() for holder in present if holder.address])
 
     def admitted(self, request: Request) -> "Roster":
         """With this holder; if it is known, with the address and the further devices that it brings now.
@@ -147,7 +150,8 @@ class Roster:
         """Refuse what belongs to another holder."""
         if holder.node_key == request.node_key:
             raise InputError(f"The SuperNode key is that of holder {holder.name!r}. Make keys for {request.name!r}.")
-        if not holder.removed and holder.address.lower() == request.address.lower():
+        taken = bool(holder.address) and not holder.removed
+        if taken and holder.address.lower() == request.address.lower():
             raise InputError(f"The address {request.address} is that of holder {holder.name!r}. Take another port.")
         devices = set(request.devices)
         for name in (self.names[i] for i in holder.devices):
@@ -188,7 +192,8 @@ def _read_holder(content: dict[str, Any]) -> Holder:
     if not _is_list(content["devices"], int) or not content["devices"]:
         raise InputError(f"The devices of {content['name'][:60]!r} must be a list of ids, at least one")
     check_name(content["name"])
-    check_address(content["address"])
+    if content["address"]:
+        check_address(content["address"])
     read_node_key(content["node_key"])
     return Holder(**{**content, "devices": tuple(content["devices"])})
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.enrolment import check_reachable
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.members import write_members
@@ -60,6 +61,7 @@ def holding(folder: HolderFolder) -> Iterator[Started]:
     server = read_pass(folder.path / "pass.json").server
     digest = app_digest(write_app(folder.app))
     settings = folder.settings()
+    check_reachable(settings)
     if "paper" in settings.terms.protocols:
         _check_free(folder.state, settings.listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_supernode(folder, server, digest)) as started:

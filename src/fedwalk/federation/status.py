@@ -70,6 +70,7 @@ def holder_status(path: Path) -> dict[str, Any]:
         end = None
     return {
         "name": settings.name,
+        "address": settings.address,
         "running": is_running(folder.state),
         "terms": terms_text(settings.terms),
         "released": _released(folder),

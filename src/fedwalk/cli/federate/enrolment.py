@@ -89,7 +89,8 @@ def _add_enrol(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     folder_argument(parser, "holder", "folder to make")
     parser.add_argument("--name", help="the holder's name: a-z, 0-9 and hyphens")
     parser.add_argument("--lists", type=Path, metavar="LISTS", help="neighbour lists of the devices")
-    parser.add_argument("--address", metavar="HOST:PORT", help="where other holders reach this one")
+    parser.add_argument("--address", metavar="HOST:PORT",
+                        help="where other holders reach this one; not needed for ldp alone")  # fmt: skip
     parser.add_argument("--listen", metavar="HOST:PORT", help="what its endpoint binds (default 0.0.0.0 and that port)")
     parser.add_argument(
         "--allow", action="append", choices=("ldp", "paper"), metavar="PROTOCOL",
@@ -102,11 +103,11 @@ def _add_enrol(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _init(options: argparse.Namespace) -> int:
     need_flower()
-    from fedwalk.federation.enrolment import found
+    from fedwalk.federation.enrolment import everywhere, found
     from fedwalk.federation.folders import FederationSettings
     from fedwalk.federation.identity import authority_fingerprint
 
-    listen = options.listen or f"0.0.0.0:{options.address.rpartition(':')[2]}"
+    listen = options.listen or everywhere(options.address)
     settings = FederationSettings(options.name, options.address, listen, options.largest_answer << 20)
     folder = found(options.federation, settings, options.days)
     print(f"A federation: {folder.path}. Holders will reach its server at {options.address}; it listens on {listen}.")
@@ -148,7 +149,8 @@ def _enrol(options: argparse.Namespace) -> int:
     request = enrol(folder.path, settings)
     devices = counted(len(request.devices), "device", "devices")
     print(f"Holder {settings.name} with {devices}: {folder.path}. It agrees to {terms_text(settings.terms)}.")
-    print(f"Others reach it at {settings.address}; it listens on {settings.listen}. {folder.settings_file} has it all.")
+    where = f"{settings.address}; it listens on {settings.listen}" if settings.address else "no address: ldp alone"
+    print(f"Others reach it at {where}. {folder.settings_file} has it all.")
     if settings.simulation_seed is not None:
         print(f"It simulates: its noise comes from the seed {settings.simulation_seed}, which protects nothing.")
     print(f"Send {folder.request} to the operator: the devices' names, no neighbour, no secret.")
@@ -159,14 +161,17 @@ def _enrol(options: argparse.Namespace) -> int:
 
 def _new_holder(options: argparse.Namespace) -> "HolderSettings":
     """What a first `enrol` decides."""
+    from fedwalk.federation.enrolment import everywhere
     from fedwalk.federation.folders import HolderSettings
     from fedwalk.federation.holder import Terms
 
-    if missing := [f"--{name}" for name in ("name", "lists", "address") if not getattr(options, name)]:
+    needed = ("name", "lists", "address") if "paper" in (options.allow or []) else ("name", "lists")
+    if missing := [f"--{name}" for name in needed if not getattr(options, name)]:
         raise SettingsError(f"{options.holder}: is no holder yet. To make one, give {', '.join(missing)} too.")
-    listen = options.listen or f"0.0.0.0:{options.address.rpartition(':')[2]}"
+    address = options.address or ""
     terms = Terms(_allowed(options.allow or []), options.budget, options.most_walks)
-    return HolderSettings(options.name, options.address, listen, str(options.lists.resolve()), terms)
+    listen = options.listen or everywhere(address)
+    return HolderSettings(options.name, address, listen, str(options.lists.resolve()), terms)
 
 
 def _changed(before: "HolderSettings", options: argparse.Namespace) -> "HolderSettings":

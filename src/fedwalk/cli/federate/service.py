@@ -86,7 +86,8 @@ def _holder(options: argparse.Namespace) -> int:
         )
     notices = Notices(folder.log)
     with interruptible(), holding(folder) as started:
-        print(f"Holder {settings.name} takes part; hops arrive at {settings.listen}. Its log: {folder.log}")
+        hops = f"hops arrive at {settings.listen}" if settings.address else "no address: ldp alone"
+        print(f"Holder {settings.name} takes part; {hops}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)
         code = until_stopped(started, lambda: _repeat(notices.new()))
     return _ended(code, folder.log)
@@ -146,7 +147,8 @@ def _show_federation(folder: Path, status: dict[str, Any]) -> int:
 def _row(holder: dict[str, Any]) -> list[str]:
     """A holder in the table, whose columns are narrow."""
     state, end = holder["state"].partition(":")[0], holder["certificate_end"]
-    return [holder["name"], f"{holder['devices']:,}", holder["address"], state, _left(end) if end else "no pass here"]
+    address, certificate = holder["address"] or "none: ldp alone", _left(end) if end else "no pass here"
+    return [holder["name"], f"{holder['devices']:,}", address, state, certificate]
 
 
 def _show_holder(folder: Path, status: dict[str, Any]) -> int:
@@ -154,6 +156,7 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
 
     facts = [
         ("holder", f"{status['name']}, {'running' if status['running'] else 'not running'}"),
+        ("address", status["address"] or "none: ldp alone"),
         ("agrees to", status["terms"]),
         ("released", status["released"]),
         ("certificate", _until(status["certificate_end"])),
