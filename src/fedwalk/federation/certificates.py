@@ -37,8 +37,19 @@ def authority_certificate(
 ) -> bytes:
     """The authority's own certificate, PEM: it can sign holders and servers, but no other authority."""
     begin = begin or datetime.now(UTC) - SLACK
+    return vouching_certificate(name, key.public_key(), key, begin, _end(begin, days))
+
+
+def vouching_certificate(
+    name: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    signer: ec.EllipticCurvePrivateKey,
+    begin: datetime,
+    end: datetime,
+) -> bytes:
+    """A certificate for the key of an authority, PEM, by an authority of the same name: itself, or another one."""
     extensions = [x509.BasicConstraints(ca=True, path_length=0), _key_usage(authority=True)]
-    return _certificate(name, key.public_key(), name, key, begin, _end(begin, days), extensions)
+    return _certificate(name, key, name, signer, begin, end, extensions)
 
 
 def issue(
