@@ -120,6 +120,51 @@ def test_renewing_says_what_is_left_to_do(fedwalk: Command, federation: Path, ad
     assert "every holder's request again" in moved.out
 
 
+def test_a_new_authority_is_shown_with_what_is_left_to_do(fedwalk: Command, federation: Path, holder: Path) -> None:
+    admit = ("federate", "admit", federation, *with_fingerprint(holder / "request.json"))
+    assert fedwalk(*admit).code == 0
+    found = fedwalk("federate", "renew", federation, "--authority")
+    assert found.code == 0
+    fingerprint = authority_fingerprint((federation / "authority.pem").read_bytes())
+    assert f"Its fingerprint: {fingerprint}" in found.out
+    assert "The old authority is trusted until" in found.out
+    assert "send each its new pass" in found.out
+    shown = fedwalk("federate", "status", federation).out
+    assert fingerprint in shown
+    assert "trusted, good for 30 days; passes by it: clinic" in " ".join(shown.split())
+    assert fedwalk(*admit).code == 0
+    assert "no pass is by it" in " ".join(fedwalk("federate", "status", federation).out.split())
+    found = fedwalk("federate", "renew", federation, "--authority", "--overlap", "0")
+    assert "move its authority.pem away" in found.out
+    assert "not trusted; passes by it: clinic" in " ".join(fedwalk("federate", "status", federation).out.split())
+
+
+def test_new_keys_of_a_holder_are_shown_with_what_is_left_to_do(
+    fedwalk: Command, federation: Path, holder: Path
+) -> None:
+    assert fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json")).code == 0
+    found = fedwalk("federate", "renew", holder)
+    assert found.code == 0
+    request, _, fingerprint = with_fingerprint(holder / "request.json")
+    assert f"Its fingerprint, to be read out by phone: {fingerprint}" in found.out
+    assert f"fedwalk federate holder {holder} --pass FILE" in found.out
+    assert "wait for the operator's pass" in fedwalk("federate", "status", holder).out
+    assert fedwalk("federate", "admit", federation, request, "--fingerprint", fingerprint).code == 0
+
+
+def test_keys_that_were_lost_are_replaced_by_the_operators_decision(
+    fedwalk: Command, federation: Path, holder: Path
+) -> None:
+    assert fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json")).code == 0
+    (holder / "node.key").unlink()
+    assert fedwalk("federate", "enrol", holder).code == 0
+    admit = ("federate", "admit", federation, *with_fingerprint(holder / "request.json"))
+    refused = fedwalk(*admit)
+    assert refused.code == 2
+    assert "--new-keys" in refused.err
+    assert fedwalk(*admit, "--new-keys").code == 0
+
+
 def test_nothing_private_is_in_the_request(holder: Path) -> None:
     text = (holder / "request.json").read_text()
     assert "ada" in text
@@ -195,7 +240,12 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("init", elsewhere, "--address", address, "--listen", "192.0.2.1:9"), "can't listen on 192.0.2.1:9 alone"),
         (("admit", federation, holder / "holder.toml"), "holder.toml"),
         (("remove", elsewhere, "clinic"), "federation.toml: is not there"),
-        (("renew", elsewhere), "federation.toml: is not there"),
+        (("renew", elsewhere), "is neither a federation nor a holder"),
+        (("renew", federation, "--overlap", "3"), "--overlap goes with --authority"),
+        (("renew", federation, "--authority", "--address", address), "one after the other"),
+        (("renew", federation, "--authority", "--overlap", "999"), "The overlap can't be 999 days"),
+        (("renew", holder, "--days", "3"), "is a holder, for which `renew` makes new keys and takes no options"),
+        (("holder", holder, "--older-pass"), "--older-pass goes with --pass FILE"),
         (("enrol", elsewhere, "--name", "ward"), "is no holder yet. To make one, give --lists too"),
         (("enrol", elsewhere, "--allow", "paper"), "give --name, --lists, --address too"),
         (("enrol", holder, "--name", "ward"), "is the holder 'clinic', which can't be renamed"),
@@ -278,6 +328,49 @@ def test_an_owner_hears_of_the_connection_and_of_every_question(
     clinic.send_signal(signal.SIGINT)
     hear(lines, "Stopped; no process is left.")
     assert clinic.wait() == 0
+
+
+def test_a_holder_connects_with_new_keys_and_then_by_either_authority(
+    fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    passport = federation / "passes" / "clinic.json"
+
+    def admit() -> None:
+        assert fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json")).code == 0
+
+    def connects(*more: str) -> "queue.Queue[str]":
+        command = [sys.executable, "-m", "fedwalk", "federate", "holder", str(holder), *more]
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        lines = listen(processes[-1])
+        hear(lines, "connected to the server")
+        return lines
+
+    def stop() -> None:
+        assert fedwalk("federate", "down", holder).code == 0
+        processes[-1].wait()
+
+    admit()
+    serve(federation, processes)
+    connects("--pass", str(passport))
+    assert fedwalk("federate", "renew", holder).code == 0
+    admit()
+    refused = fedwalk("federate", "holder", holder, "--pass", passport)
+    assert refused.code == 2
+    assert "runs already" in refused.err
+    stop()
+    connects("--pass", str(passport))
+    stop()
+    assert fedwalk("federate", "renew", federation, "--authority").code == 0
+    assert fedwalk("federate", "down", federation).code == 0
+    serve(federation, processes)
+    connects()
+    stop()
+    admit()
+    lines = connects("--pass", str(passport))
+    run = ("federate", "run", federation, "-o", tmp_path / "run", "--protocol", "ldp", "--epsilon", "5")
+    found = fedwalk(*run)
+    assert found.code == 0, found.err
+    hear(lines, "lists: answered")
 
 
 def listen(process: subprocess.Popen[str]) -> "queue.Queue[str]":

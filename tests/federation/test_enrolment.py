@@ -160,7 +160,7 @@ def test_without_the_authoritys_key_nobody_is_admitted(
     ward: FederationFolder, clinic: tuple[HolderFolder, Request]
 ) -> None:
     (ward.path / "authority.key").unlink()
-    with pytest.raises(InputError, match=r"authority\.key: can't be read .* Only who has the authority's key"):
+    with pytest.raises(InputError, match=r"authority\.key: can't be read .* This requires the authority's private key"):
         admit_holder(ward, clinic[1], days=20)
 
 

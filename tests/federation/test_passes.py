@@ -103,7 +103,7 @@ def test_a_pass_without_an_authority_is_refused(
     ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
 ) -> None:
     empty = altered(admit_holder(ward, clinic[1], days=20), authority="")
-    with pytest.raises(InputError, match="the certificates in it can't be read"):
+    with pytest.raises(InputError, match="The authority's certificate can't be read"):
         take_pass(clinic[0], empty)
     with pytest.raises(InputError, match="there is no such file"):
         read_pass(tmp_path / "nowhere.json")

@@ -79,6 +79,11 @@ class FederationFolder:
         return self.path / "members.json"
 
     @property
+    def vouching(self) -> Path:
+        """The word of the former authority for the one that issues now; empty or missing if there is none."""
+        return self.path / "vouching.pem"
+
+    @property
     def app(self) -> Path:
         """The Flower app."""
         return self.path / "app"
@@ -151,6 +156,11 @@ class HolderFolder:
     def request(self) -> Path:
         """What the operator is sent."""
         return self.path / "request.json"
+
+    @property
+    def next_keys(self) -> Path:
+        """New keys that wait for the operator's pass."""
+        return self.path / "next"
 
     @property
     def memory(self) -> Path:

@@ -63,16 +63,18 @@ class Roster:
         _all_differ("SuperNode key", [holder.node_key for holder in self.holders])
         _all_differ("address", [holder.address.lower() for holder in present if holder.address])
 
-    def admitted(self, request: Request) -> "Roster":
+    def admitted(self, request: Request, *, new_keys: bool = False) -> "Roster":
         """With this holder; if it is known, with the address and the further devices that it brings now.
 
         New devices get the next ids, in the order that a graph gives such names: by value if all in the request are
-        integers. A holder that comes back, removed or not, needs its SuperNode key and all the devices that it had.
+        integers. A holder that comes back, removed or not, needs all the devices that it had, and its SuperNode key, or
+        a new one in a request that the old one has signed. `new_keys` is the operator's word that a new key without
+        that signature is the same holder's.
         """
         known = [holder for holder in self.holders if holder.name == request.name]
         for holder in self.holders:
             if holder in known:
-                self._check_return(holder, request)
+                self._check_return(holder, request, new_keys)
             else:
                 self._check_rival(holder, request)
         kept = known[0].devices if known else ()
@@ -131,12 +133,14 @@ class Roster:
                 f"{path}: isn't fedwalk's roster, or damaged ({error}). Restore it from a copy."
             ) from error
 
-    def _check_return(self, holder: Holder, request: Request) -> None:
+    def _check_return(self, holder: Holder, request: Request, new_keys: bool) -> None:
         """Refuse a stranger under a known name, and a holder that leaves out what it had."""
-        if holder.node_key != request.node_key:
+        if holder.node_key not in (request.node_key, request.replaces) and not new_keys:
             raise InputError(
-                f"The name {holder.name!r} is taken, by a holder with another SuperNode key. If it is the same holder, "
-                "make the request with the keys it had; if not, take another name."
+                f"The name {holder.name!r} is taken, by a holder whose SuperNode key hasn't signed this request. If it "
+                "is the same holder, have it send its newest request, or make new keys with `fedwalk federate renew "
+                "FOLDER`, which its old key signs. If that key is lost, compare the fingerprint by phone and admit "
+                "with --new-keys, or remove the holder and have it enrol under another name."
             )
         devices = set(request.devices)
         for name in (self.names[i] for i in holder.devices):

@@ -21,6 +21,7 @@ from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.enrolment import check_reachable
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.installing import finish_install
 from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import NEW_AUTHORITY, NEW_PASS, read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
@@ -40,6 +41,7 @@ class ServiceError(FedWalkError):
 @contextmanager
 def serving(folder: FederationFolder) -> Iterator[Started]:
     """The federation's server while the block runs: listening, with every admitted holder's key registered."""
+    finish_install(folder.path)
     check_server_certificates(folder)
     write_app(folder.app)
     write_members(folder.members, Roster.load(folder.roster))
@@ -57,6 +59,7 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
 @contextmanager
 def holding(folder: HolderFolder) -> Iterator[Started]:
     """The holder while the block runs; it connects as soon as there is a server."""
+    finish_install(folder.path)
     check_holder_certificates(folder)
     server = read_pass(folder.path / "pass.json").server
     digest = app_digest(write_app(folder.app))
@@ -90,8 +93,7 @@ def _check_free(state: Path, listen: str, settings: Path) -> None:
 
 @contextmanager
 def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[Started]:
-    if is_running(state):
-        raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
+    check_stopped(state)
     started = begin()
     try:
         write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
@@ -100,6 +102,12 @@ def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[S
         with _undisturbed():
             stop(started)
             state.unlink(missing_ok=True)
+
+
+def check_stopped(state: Path) -> None:
+    """Refuse while a process serves the folder of this state file."""
+    if is_running(state):
+        raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
 
 
 @contextmanager

@@ -10,12 +10,14 @@ from fedwalk.errors import InputError
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.holder import Terms
-from fedwalk.federation.identity import certificate_end
+from fedwalk.federation.identity import authority_fingerprint, certificate_end
+from fedwalk.federation.installing import finish_install
 from fedwalk.federation.job import EVENTS
-from fedwalk.federation.passes import read_pass
+from fedwalk.federation.passes import read_pass, waiting_keys
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.federation.service import is_running, state_of
+from fedwalk.federation.succession import former_end, is_by_former
 
 
 def is_federation(path: Path) -> bool:
@@ -26,7 +28,8 @@ def is_federation(path: Path) -> bool:
 def federation_status(path: Path) -> dict[str, Any]:
     """The server and all holders, for JSON."""
     folder = FederationFolder(path)
-    roster = Roster.load(folder.roster)
+    finish_install(folder.path)
+    roster, own = Roster.load(folder.roster), folder.credentials()
     running = is_running(folder.state)
     states = _states(folder) if running else "the server isn't running"
     problem = states if running and isinstance(states, str) else None
@@ -34,13 +37,14 @@ def federation_status(path: Path) -> dict[str, Any]:
         "address": folder.settings().address,
         "running": running,
         "problem": problem,
-        "certificate_end": certificate_end(folder.credentials().certificate).isoformat(),
+        "certificate_end": certificate_end(own.certificate).isoformat(),
+        "authority": _authority(own.authority),
         "vertices": len(roster.names),
         "run": _under_way(folder),
         "holders": [
             {
                 "name": holder.name, "devices": len(holder.devices), "address": holder.address,
-                "state": _state(holder, states), "certificate_end": _pass_end(folder, holder),
+                "state": _state(holder, states), **_pass_facts(folder, holder, own.authority),
             }
             for holder in roster.holders
         ],
@@ -64,6 +68,7 @@ def holder_status(path: Path) -> dict[str, Any]:
     """One holder, for JSON."""
     folder = HolderFolder(path)
     settings = folder.settings()
+    finish_install(path)
     try:
         end: str | None = certificate_end(folder.credentials().certificate).isoformat()
     except InputError:
@@ -75,6 +80,7 @@ def holder_status(path: Path) -> dict[str, Any]:
         "terms": terms_text(settings.terms),
         "released": _released(folder),
         "certificate_end": end,
+        "new_keys": bool(waiting_keys(folder)),
         "numbering": _numbering(folder),
         "walking": _walking(folder),
     }
@@ -134,9 +140,24 @@ def _state(holder: Holder, states: dict[str, str] | str) -> str:
     return f"unknown: {states}" if isinstance(states, str) else states.get(holder.name, "not registered")
 
 
-def _pass_end(folder: FederationFolder, holder: Holder) -> str | None:
-    """When the certificate in the holder's newest pass ends, as far as the operator's folder has it."""
+def _pass_facts(folder: FederationFolder, holder: Holder, authority: bytes) -> dict[str, Any]:
+    """When the certificate in the holder's newest pass ends, and whether it is by a former authority.
+
+    As far as the operator's folder tells: whether the holder has taken that pass isn't known here.
+    """
     try:
-        return certificate_end(read_pass(folder.passport(holder.name)).certificate.encode()).isoformat()
+        certificate = read_pass(folder.passport(holder.name)).certificate.encode()
     except InputError:
-        return None
+        return {"certificate_end": None, "former_authority": None}
+    end, former = certificate_end(certificate), is_by_former(certificate, authority)
+    return {"certificate_end": end.isoformat(), "former_authority": former}
+
+
+def _authority(pem: bytes) -> dict[str, Any]:
+    """The authority that issues certificates, and until when a former one is trusted."""
+    until = former_end(pem)
+    return {
+        "fingerprint": authority_fingerprint(pem),
+        "end": certificate_end(pem).isoformat(),
+        "former_until": until.isoformat() if until else None,
+    }

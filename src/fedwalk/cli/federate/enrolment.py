@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fedwalk.federation.folders import HolderSettings
     from fedwalk.federation.identity import Request
 
-DAYS = 365
+DAYS, OVERLAP = 365, 30
 
 
 def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -48,6 +48,10 @@ def _add_admit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--fingerprint", metavar="F",
         help="the fingerprint that the holder read to you; spaces and case don't matter (default: asked for)",
     )  # fmt: skip
+    parser.add_argument(
+        "--new-keys", action="store_true",
+        help="admit new keys of a known holder although its old key, which it has lost, hasn't signed the request",
+    )  # fmt: skip
     parser.set_defaults(call=_admit)
 
 
@@ -69,13 +73,21 @@ def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def _add_renew(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
-        "renew", help="operator: a new certificate for the server, or a new address",
-        description="Gives the server a new key and certificate by the same authority. Holders notice nothing, unless "
-        "the address changes: then each needs a new pass.",
+        "renew", help="new certificates or keys, for a federation or a holder",
+        description="In a federation's folder: gives the server a new key and certificate by the same authority. "
+        "Holders notice nothing, unless the address changes: then each needs a new pass. With --authority the "
+        "authority itself is replaced, and each holder needs a new pass before the overlap ends. In a holder's folder: "
+        "makes new keys and a request that the old key has signed, for the operator to admit; the old keys stay in use "
+        "until then, and the new ones are used when the new pass is taken.",
     )  # fmt: skip
-    folder_argument(parser, "federation", "folder that `init` made")
+    folder_argument(parser, "folder", "of a federation or a holder")
     parser.add_argument("--address", metavar="HOST:PORT", help="under which holders reach the server from now on")
-    parser.add_argument("--days", type=int, default=DAYS, metavar="N", help=f"of the certificate (default {DAYS})")
+    parser.add_argument("--days", type=int, metavar="N", help=f"of the server's certificate (default {DAYS})")
+    parser.add_argument("--authority", action="store_true", help="make a new authority")
+    parser.add_argument(
+        "--overlap", type=int, metavar="DAYS",
+        help=f"how long the old authority is still trusted; 0 if its key was stolen (default {OVERLAP})",
+    )  # fmt: skip
     parser.set_defaults(call=_renew)
 
 
@@ -122,18 +134,71 @@ def _init(options: argparse.Namespace) -> int:
 
 def _renew(options: argparse.Namespace) -> int:
     need_flower()
+    from fedwalk.federation.status import is_federation
+
+    if not is_federation(options.folder):
+        return _renew_keys(options)
+    if options.overlap is not None and not options.authority:
+        raise SettingsError("--overlap goes with --authority.")
+    if options.authority and options.address:
+        raise SettingsError("Renew the authority and the address one after the other: first --address.")
+    return _renew_authority(options) if options.authority else _renew_server(options)
+
+
+def _renew_server(options: argparse.Namespace) -> int:
     from fedwalk.federation.enrolment import renew_server
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.identity import certificate_end
 
-    folder = FederationFolder(options.federation)
+    folder = FederationFolder(options.folder)
     before = folder.settings()
-    now = renew_server(folder, options.days, options.address)
+    now = renew_server(folder, DAYS if options.days is None else options.days, options.address)
     end = certificate_end(folder.credentials().certificate)
     print(f"The server has a new certificate, for {now.address}, until {end:%Y-%m-%d}; it listens on {now.listen}.")
     print(f"Next:    restart it: fedwalk federate down {folder.path}; fedwalk federate server {folder.path}")
     if now.address != before.address:
         print("         and `fedwalk federate admit` every holder's request again: its pass has the old address")
+    return 0
+
+
+def _renew_authority(options: argparse.Namespace) -> int:
+    from fedwalk.federation.enrolment import renew_authority
+    from fedwalk.federation.folders import FederationFolder
+    from fedwalk.federation.identity import authority_fingerprint
+    from fedwalk.federation.validity import date_text
+
+    folder = FederationFolder(options.folder)
+    overlap = OVERLAP if options.overlap is None else options.overlap
+    until = renew_authority(folder, DAYS if options.days is None else options.days, overlap)
+    print(f"A new authority. Its fingerprint: {authority_fingerprint(folder.credentials().authority)}")
+    print("The old authority's key is deleted, and the server has a new certificate.")
+    if until:
+        print(f"The old authority is trusted until {date_text(until)}: each holder needs its new pass by then.")
+    else:
+        print("The old authority isn't trusted any more: no holder can connect without a new pass. Each has to compare")
+        print("the fingerprint by phone and move its authority.pem away before it takes that pass.")
+    print(f"Next:    restart the server: fedwalk federate down {folder.path}; fedwalk federate server {folder.path}")
+    print("         `fedwalk federate admit` every holder's request again, and send each its new pass")
+    return 0
+
+
+def _renew_keys(options: argparse.Namespace) -> int:
+    from fedwalk.federation.enrolment import renew_keys
+    from fedwalk.federation.folders import HolderFolder
+    from fedwalk.federation.identity import fingerprint
+
+    folder = HolderFolder(options.folder)
+    if options.authority or any(value is not None for value in (options.address, options.days, options.overlap)):
+        raise SettingsError(
+            f"{folder.path}: is a holder, for which `renew` makes new keys and takes no options. For a new address: "
+            f"fedwalk federate enrol {folder.path} --address HOST:PORT"
+        )
+    request = renew_keys(folder)
+    print(f"New keys for {request.name} wait in {folder.next_keys}; the old ones are in use until the pass is taken.")
+    print(f"Send {folder.request} to the operator. The old key has signed it, so that the holder is known by it.")
+    print(f"Its fingerprint, to be read out by phone: {fingerprint(request)}")
+    print("Once it is admitted, the server refuses the old keys:")
+    print(f"Next:    fedwalk federate holder {folder.path} --pass FILE   with the pass that comes back")
     return 0
 
 
@@ -212,7 +277,7 @@ def _admit(options: argparse.Namespace) -> int:
     except InputError as error:
         raise InputError(f"{options.request}: {error}") from error
     _check_fingerprint(options, request)
-    path = admit_holder(folder, request, options.days)
+    path = admit_holder(folder, request, options.days, new_keys=options.new_keys)
     devices, days = counted(len(request.devices), "device", "devices"), counted(options.days, "day", "days")
     print(f"Admitted {request.name} with {devices}, for {days}.")
     print(f"Fingerprint of the request: {fingerprint(request)}")

@@ -72,18 +72,24 @@ def _holder(options: argparse.Namespace) -> int:
     from fedwalk.federation.folders import HolderFolder
     from fedwalk.federation.identity import authority_fingerprint
     from fedwalk.federation.notices import Notices
-    from fedwalk.federation.passes import take_pass
-    from fedwalk.federation.service import holding, interruptible, until_stopped
+    from fedwalk.federation.passes import take_pass, waiting_keys
+    from fedwalk.federation.service import check_stopped, holding, interruptible, until_stopped
 
     folder = HolderFolder(options.holder)
     settings = folder.settings()
     if options.older_pass and not options.passport:
         raise SettingsError("--older-pass goes with --pass FILE.")
     if options.passport:
+        check_stopped(folder.state)
+        waiting = waiting_keys(folder)
         taken = take_pass(folder, options.passport, older=options.older_pass)
+        if waiting and not waiting_keys(folder):
+            print("The new keys are in use from now on, and the old ones are deleted.")
         print(
             f"The authority's fingerprint, to be compared by phone: {authority_fingerprint(taken.authority.encode())}"
         )
+    if waiting_keys(folder):
+        print("New keys wait for the operator's pass. Once the operator has admitted them, the old ones are refused.")
     notices = Notices(folder.log)
     with interruptible(), holding(folder) as started:
         hops = f"hops arrive at {settings.listen}" if settings.address else "no address: ldp alone"
@@ -133,6 +139,7 @@ def _show_federation(folder: Path, status: dict[str, Any]) -> int:
 
     state = "running" if status["running"] else "not running"
     facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
+    facts += _authority_facts(status)
     facts.append(("vertices", f"{status['vertices']:,}"))
     if status["problem"]:
         facts.append(("holders", status["problem"]))
@@ -142,6 +149,20 @@ def _show_federation(folder: Path, status: dict[str, Any]) -> int:
     print_facts(str(folder), facts)
     print_table("Holders", ["name", "devices", "address", "state", "certificate"], list(map(_row, status["holders"])))
     return 0
+
+
+def _authority_facts(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """The authority, the one before it while that is trusted, and who still depends on that."""
+    authority = status["authority"]
+    facts = [("authority", f"{authority['fingerprint']}, {_left(authority['end'])}")]
+    behind = [one["name"] for one in status["holders"] if one["former_authority"] and one["state"] != "removed"]
+    passes = f"passes by it: {', '.join(behind)}; admit these requests again" if behind else "no pass is by it"
+    if until := authority["former_until"]:
+        trusted = "trusted, " if datetime.fromisoformat(until) > datetime.now(UTC) else "not trusted any more, "
+        facts.append(("old authority", f"{trusted}{_left(until)}; {passes}"))
+    elif behind:
+        facts.append(("old authority", f"not trusted; {passes}"))
+    return facts
 
 
 def _row(holder: dict[str, Any]) -> list[str]:
@@ -160,6 +181,7 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
         ("agrees to", status["terms"]),
         ("released", status["released"]),
         ("certificate", _until(status["certificate_end"])),
+        *([("new keys", "wait for the operator's pass; the old ones are in use")] if status["new_keys"] else []),
         ("numbering", status["numbering"] or "none yet"),
     ]
     if walking := status["walking"]:
