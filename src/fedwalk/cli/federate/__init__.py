@@ -12,7 +12,8 @@ try it, all on this machine, in a minute:
 
 for real (docs/federation.md has every step, with names, ports and firewalls):
   operator   fedwalk federate init fed --address server.example.org:9092
-  holder     fedwalk federate enrol mine --name clinic --lists lists.adj --address clinic.example.org:7443
+  holder     fedwalk federate enrol mine --name clinic --lists lists.adj
+             (for protocol paper add --allow paper --address clinic.example.org:7443)
              and send mine/request.json to the operator; read its fingerprint out by phone
   operator   fedwalk federate admit fed request.json --fingerprint "3f2a 90c1 …"
              and send fed/passes/clinic.json back
