@@ -11,15 +11,16 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from conftest import Command
-from enrolling import with_fingerprint
+from enrolling import authority_of, dated_pass, with_fingerprint
 from fedwalk.federation.flower import flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder, write_settings
-from fedwalk.federation.identity import authority_fingerprint
+from fedwalk.federation.identity import authority_fingerprint, read_request, server_certificate
 from fedwalk.federation.processes import free_port, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import read_tag
@@ -163,6 +164,22 @@ def test_keys_that_were_lost_are_replaced_by_the_operators_decision(
     assert refused.code == 2
     assert "--new-keys" in refused.err
     assert fedwalk(*admit, "--new-keys").code == 0
+
+
+def test_what_has_ended_is_refused_with_the_way_out(fedwalk: Command, federation: Path, holder: Path) -> None:
+    folder, begin = FederationFolder(federation), datetime.now(UTC) - timedelta(days=5)
+    request = read_request((holder / "request.json").read_bytes())
+    ended = dated_pass(folder, request, begin, days=2)
+    found = fedwalk("federate", "holder", holder, "--pass", ended)
+    assert found.code == 2
+    assert "3 days ago. Ask the federation's operator for a new pass" in found.err
+    made = server_certificate(authority_of(folder), ["127.0.0.1"], 2, begin)
+    (federation / "server.pem").write_bytes(made.certificate)
+    found = fedwalk("federate", "server", federation)
+    assert found.code == 2
+    assert f"3 days ago. Renew it: fedwalk federate renew {federation}" in found.err
+    shown = " ".join(fedwalk("federate", "status", federation).out.split())
+    assert "ended 3 days ago: every other party refuses it; renew it" in shown
 
 
 def test_nothing_private_is_in_the_request(holder: Path) -> None:

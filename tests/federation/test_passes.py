@@ -159,6 +159,37 @@ def test_of_two_passes_that_begin_together_the_one_that_ends_first_is_the_older(
     take_pass(folder, dated_pass(ward, request, begin, days=10))
 
 
+def test_a_damaged_pass_and_lost_certificate_are_replaced_by_taking_the_pass_again(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    folder, request = clinic
+    path = admit_holder(ward, request, days=20)
+    taken = take_pass(folder, path)
+    (folder.path / "pass.json").write_text("{", encoding="utf-8")
+    (folder.path / "holder.pem").unlink()
+    take_pass(folder, path)
+    assert read_pass(folder.path / "pass.json") == taken
+    assert folder.credentials().certificate == taken.certificate.encode()
+
+
+@pytest.mark.parametrize(("file", "complaint"), [
+    ("authority.pem", r"authority\.pem: The authority's certificate can't be read"),
+    ("holder.key", r"the holder's private key can't be read .* Restore holder\.key"),
+])  # fmt: skip
+def test_what_is_damaged_in_the_holders_folder_is_named(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], file: str, complaint: str
+) -> None:
+    folder, request = clinic
+    path = admit_holder(ward, request, days=20)
+    take_pass(folder, path)
+    (folder.path / file).write_bytes(b"\xff junk")
+    with pytest.raises(InputError, match=complaint):
+        take_pass(folder, path)
+    (folder.path / "holder.key").unlink()
+    with pytest.raises(InputError, match=r"holder\.key: is not there"):
+        take_pass(folder, path)
+
+
 def test_a_newer_pass_may_end_earlier(ward: FederationFolder, clinic: tuple[HolderFolder, Request]) -> None:
     folder, request = clinic
     take_pass(folder, dated_pass(ward, request, ago(days=3), days=9))

@@ -26,7 +26,7 @@ _LONGEST_VALIDITY = 36500
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A federation's certificate authority, PEM: whoever has its key decides who is a holder."""
+    """A federation's certificate authority, PEM: its key decides who is a holder."""
 
     certificate: bytes
     key: bytes = field(repr=False)

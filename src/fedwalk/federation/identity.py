@@ -148,9 +148,9 @@ def holder_request(
     new keys are the same holder's.
 
     The signatures show that nothing in it was altered since the owner of both keys made it. They do not show who that
-    is: on its way somebody could put a request with keys of their own in its place, or an earlier one of the same
+    is: on its way it could be replaced by a request with a stranger's keys, or by an earlier one of the same
     holder. So holder and operator compare its `fingerprint` by other means, such as the phone, before it is admitted.
-    The devices' names can be read by whoever carries it.
+    Everyone who carries it can read the devices' names.
 
     Examples
     --------
@@ -239,13 +239,13 @@ def read_node_key(text: str) -> ec.EllipticCurvePublicKey:
 
 
 def write_secret(path: Path, data: bytes, *, replace: bool = False) -> None:
-    """Write a file that nobody but its owner can ever read; an existing one is kept unless it is to be replaced."""
+    """Write a file that only its owner can ever read; an existing one is kept unless it is to be replaced."""
     try:
         store(path, data, replace=replace)
     except FileExistsError as error:
         raise InputError(f"{path}: exists already. Keep it, or move it away first.") from error
     except OSError as error:
-        raise InputError(f"{path}: can't be written: {error.strerror}. Mend that, then try again.") from error
+        raise InputError(f"{path}: can't be written: {error.strerror}. Fix the problem and try again.") from error
 
 
 def _check_signatures(request: Request, signatures: tuple[str, ...]) -> None:

@@ -123,8 +123,11 @@ def _check_certificate(folder: HolderFolder, path: Path, found_pass: Pass) -> di
         raise InputError(f"{path}: has certificates of others in it. Get the pass anew from the operator.")
     if own.subject != common_name(found_pass.name):
         raise InputError(f"{path}: its certificate is for another name. Get the pass anew from the operator.")
+    in_use = folder.path / "holder.key"
+    if not in_use.is_file():
+        raise InputError(f"{in_use}: is not there. Restore it from a copy, or make it: `fedwalk federate enrol`.")
     for keys in (waiting_keys(folder), {}):
-        key = keys.get("holder.key") or (folder.path / "holder.key").read_bytes()
+        key = keys.get("holder.key") or in_use.read_bytes()
         with reading(f"{folder.path}: the holder's private key", "Restore holder.key from a copy."):
             if own.public_key() == as_private(load_pem_private_key(key, None)).public_key():
                 return keys
@@ -155,7 +158,11 @@ def _check_newer(folder: HolderFolder, path: Path, brought: Pass) -> None:
     own = folder.path / "pass.json"
     if not (own.exists() and (folder.path / "authority.pem").exists()):
         return
-    kept = read_pass(own)
+    try:
+        kept = read_pass(own)
+    except InputError:
+        # A damaged pass has to be replaceable.
+        return
     if _age(brought) < _age(kept):
         problem = "is older than the pass that this holder has"
     elif brought.certificate == kept.certificate and brought.server != kept.server:
@@ -186,8 +193,8 @@ def _check_authority(own: Path, path: Path, brought: Pass) -> None:
     """
     if not own.exists():
         return
+    new, old = _bundle(path, brought.authority)[0], _bundle(own, own.read_text(encoding="utf-8", errors="replace"))[0]
     seen, known = authority_fingerprint(brought.authority.encode()), authority_fingerprint(own.read_bytes())
-    new, old = read_bundle(brought.authority.encode())[0], read_bundle(own.read_bytes())[0]
     if seen != known and not vouched(new, _chain(path, brought)[1:], old):
         raise InputError(
             f"{path}: is by another federation's authority ({seen}) than this holder's ({known}). If the operator "

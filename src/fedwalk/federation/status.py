@@ -21,7 +21,7 @@ from fedwalk.federation.succession import former_end, is_by_former
 
 
 def is_federation(path: Path) -> bool:
-    """Whether the folder is an operator's; InputError if it is nobody's."""
+    """Whether the folder is an operator's; InputError if it is neither an operator's nor a holder's."""
     return state_of(path) == FederationFolder(path).state
 
 

@@ -59,7 +59,7 @@ def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser = commands.add_parser(
         "init", help="operator: make a federation",
         description="Makes the certificate authority, the server's certificate, an empty roster and the Flower app. "
-        "Keep the folder private: whoever has authority.key decides who is a holder.",
+        "Keep the folder private: authority.key decides who is a holder.",
     )  # fmt: skip
     folder_argument(parser, "federation", "folder to make")
     parser.add_argument("--address", required=True, metavar="HOST:PORT", help="under which holders reach the server")
