@@ -32,17 +32,19 @@ Client = Credentials | Trusting
 
 def meet_by_ssl(server: Credentials, client: Client, expected: str, *, mutual: bool = True) -> str | None:
     """The name in the client's certificate, as the server verified it; `expected` is what the client looks for."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listening,
-        ThreadPoolExecutor(1) as pool,
-        TemporaryDirectory() as folder,
-    ):
-        listening.settimeout(PATIENCE)
+    with TemporaryDirectory() as folder:
         serving = _context(ssl.PROTOCOL_TLS_SERVER, server, Path(folder))
         serving.verify_mode = ssl.CERT_REQUIRED if mutual else ssl.CERT_NONE
+        return meet_in_contexts(serving, _context(ssl.PROTOCOL_TLS_CLIENT, client, Path(folder)), expected)
+
+
+def meet_in_contexts(serving: ssl.SSLContext, calling: ssl.SSLContext, expected: str) -> str | None:
+    """The same for two contexts, such as those that server and holder really use."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        listening.settimeout(PATIENCE)
         seen = pool.submit(_serve, listening, serving)
         try:
-            _greet(listening.getsockname()[1], _context(ssl.PROTOCOL_TLS_CLIENT, client, Path(folder)), expected)
+            _greet(listening.getsockname()[1], calling, expected)
         except (ssl.SSLError, ConnectionError) as error:
             raise RefusedError(f"client: {error}; server: {seen.exception(PATIENCE)}") from error
         return seen.result(PATIENCE)

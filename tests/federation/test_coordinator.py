@@ -52,6 +52,26 @@ def coordinator(**answers: Any) -> Coordinator:
     return Coordinator(Scripted(answers), ROSTER, account, Transcript())
 
 
+def test_a_holder_without_an_address_is_left_out_of_paper_and_asked_nothing() -> None:
+    unreachable = replace(ROSTER.holders[1], address="")
+    roster = replace(ROSTER, holders=(ROSTER.holders[0], unreachable, *ROSTER.holders[2:]))
+    answers = {"ada": RollAnswer("ada", ids(0, 1)), "ben": RollAnswer("ben", ids(2, 3, 4)), "cyd": Failure("gone")}
+    for protocol, asked in (("paper", ["ada", "cyd"]), ("ldp", ["ada", "ben", "cyd"])):
+        post = Scripted(answers)
+        account = Account("run")
+        taking_part = Coordinator(post, roster, account, Transcript()).roll(protocol, 2.0, 1, silent)
+        assert list(post.asked[0]) == asked
+        assert taking_part.tolist() == ([0, 1] if protocol == "paper" else [0, 1, 2, 3, 4])
+        assert ("ben" in account.lost) == (protocol == "paper")
+    assert list(account.holders) == ["ada", "ben", "cyd"]
+
+
+def test_with_no_address_at_all_paper_has_no_holder() -> None:
+    roster = replace(ROSTER, holders=tuple(replace(holder, address="") for holder in ROSTER.holders))
+    with pytest.raises(ProtocolError, match=r"no holder answered: ada \(roll: takes part in ldp alone"):
+        Coordinator(Scripted({}), roster, Account("run"), Transcript()).roll("paper", 2.0, 1, silent)
+
+
 def ids(*values: int) -> NDArray[np.int32]:
     return np.array(values, np.int32)
 

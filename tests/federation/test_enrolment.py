@@ -10,12 +10,14 @@ from cryptography import x509
 
 from enrolling import SERVER, holder, settings
 from fedwalk.errors import InputError, SettingsError
-from fedwalk.federation.enrolment import admit_holder, enrol, found, remove_holder, renew_server
+from fedwalk.federation.enrolment import admit_holder, check_reachable, enrol, found, remove_holder, renew_server
 from fedwalk.federation.folders import (
     FederationFolder,
     FederationSettings,
     HolderFolder,
+    write_settings,
 )
+from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import Request, certificate_end, read_request
 from fedwalk.federation.passes import read_pass, take_pass
 from fedwalk.federation.roster import Roster
@@ -76,6 +78,20 @@ def test_enrolling_again_keeps_the_keys(clinic: tuple[HolderFolder, Request], tm
     assert after.address == "clinic.example.org:7444"
     assert after.node_key == before.node_key
     assert read_request(folder.request.read_bytes()) == after
+
+
+def test_a_holder_that_allows_paper_needs_an_address(clinic: tuple[HolderFolder, Request]) -> None:
+    folder, _ = clinic
+    alone = replace(settings("clinic"), address="", listen="")
+    assert enrol(folder.path, alone).address == ""
+    assert folder.settings() == alone
+    edited = replace(alone, terms=Terms(("ldp", "paper")))
+    with pytest.raises(InputError, match=r"allows `paper`.* and has no address"):
+        enrol(folder.path, edited)
+    assert folder.settings() == alone
+    write_settings(folder.settings_file, edited)
+    with pytest.raises(InputError, match="--address HOST:PORT"):
+        check_reachable(folder.settings())
 
 
 def test_enrolling_goes_on_where_it_was_interrupted(clinic: tuple[HolderFolder, Request]) -> None:
@@ -144,7 +160,7 @@ def test_without_the_authoritys_key_nobody_is_admitted(
     ward: FederationFolder, clinic: tuple[HolderFolder, Request]
 ) -> None:
     (ward.path / "authority.key").unlink()
-    with pytest.raises(InputError, match=r"authority\.key: can't be read .* Only who has the authority's key"):
+    with pytest.raises(InputError, match=r"authority\.key: can't be read .* This requires the authority's private key"):
         admit_holder(ward, clinic[1], days=20)
 
 

@@ -1,7 +1,7 @@
 """Federated runs from roll call to results: as the simulation, with losses, with liars, and after interrupts."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +250,18 @@ def test_a_holder_that_does_not_agree_is_left_out_with_its_reason(earnest: Villa
     record = earnest.run(earnest.holders(), Settings(**CHOSEN), tmp_path / "run")
     assert record["federation"]["lost"]["holder-2"].startswith("roll: refused: protocol 'paper': the owner")
     assert record["federation"]["refused"] == {}
+
+
+def test_a_holder_without_an_address_is_embedded_by_ldp_and_left_out_of_paper(
+    earnest: Village, graph: Graph, tmp_path: Path
+) -> None:
+    holders = [replace(one, address="" if one.name == NAMES[1] else one.address) for one in earnest.roster.holders]
+    village = replace(earnest, roster=replace(earnest.roster, holders=tuple(holders)))
+    record = village.run(village.holders(), Settings(**LDP), tmp_path / "ldp")
+    assert record["federation"]["lost"] == {}
+    record = village.run(village.holders(), Settings(**CHOSEN), tmp_path / "paper")
+    assert list(record["federation"]["lost"]) == [NAMES[1]]
+    assert record["federation"]["walks"]["finished"] > 0
 
 
 def test_an_error_in_a_holder_tells_the_server_nothing_of_its_lists(earnest: Village, tmp_path: Path) -> None:

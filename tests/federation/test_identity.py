@@ -131,7 +131,7 @@ def test_a_name_that_is_no_dns_label_is_refused(name: str) -> None:
         read_request(altered(name=name))
 
 
-ADDRESSES = ["", "host", "host:", ":7443", "host:0", "host:65536", "host:x", "host:７", "a b:1", "unix:///x:1",
+ADDRESSES = ["host", "host:", ":7443", "host:0", "host:65536", "host:x", "host:７", "a b:1", "unix:///x:1",
              "300.1.1.1:1", "::1:7443", "[::1]", "[host]:1", "[1.2.3.4]:1", "[fe80::1%0]:1", "host:1\n", "a:1,b:2",
              "-a:1"]  # fmt: skip
 

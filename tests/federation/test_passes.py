@@ -1,12 +1,13 @@
 """A holder takes the pass that is its own, by the authority that it knows, and no other."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from enrolling import SERVER, holder, settings
+from enrolling import SERVER, dated_pass, holder, settings
 from fedwalk.errors import InputError
 from fedwalk.federation.enrolment import admit_holder, enrol, found
 from fedwalk.federation.folders import (
@@ -102,7 +103,104 @@ def test_a_pass_without_an_authority_is_refused(
     ward: FederationFolder, clinic: tuple[HolderFolder, Request], tmp_path: Path
 ) -> None:
     empty = altered(admit_holder(ward, clinic[1], days=20), authority="")
-    with pytest.raises(InputError, match="the certificates in it can't be read"):
+    with pytest.raises(InputError, match="The authority's certificate can't be read"):
         take_pass(clinic[0], empty)
     with pytest.raises(InputError, match="there is no such file"):
         read_pass(tmp_path / "nowhere.json")
+
+
+def ago(**span: float) -> datetime:
+    return datetime.now(UTC) - timedelta(**span)
+
+
+def test_a_pass_that_has_ended_is_refused_with_its_date_and_what_to_ask_for(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    ended = dated_pass(ward, clinic[1], ago(days=5), days=2)
+    with pytest.raises(InputError, match=r"ended on \d{4}-\d\d-\d\d \d\d:\d\d UTC, 3 days ago\. Ask .* for a new pass"):
+        take_pass(clinic[0], ended)
+    assert not (clinic[0].path / "holder.pem").exists()
+
+
+def test_a_pass_that_is_not_valid_yet_is_named_as_a_clock_that_is_wrong(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    early = dated_pass(ward, clinic[1], ago(minutes=-35), days=2)
+    with pytest.raises(InputError, match=r"this machine's clock is 40 minutes behind the operator's, or "):
+        take_pass(clinic[0], early)
+
+
+def test_an_older_pass_replaces_a_newer_one_only_on_purpose(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    folder, request = clinic
+    older = dated_pass(ward, request, ago(days=3), days=9, server="old.example.org:9092")
+    newer = take_pass(folder, admit_holder(ward, request, days=20))
+    with pytest.raises(InputError, match="is older than the pass that this holder has") as refused:
+        take_pass(folder, older)
+    said = str(refused.value)
+    assert "server old.example.org:9092" in said
+    assert f"server {SERVER.address}" in said
+    assert said.count("valid from ") == 2
+    assert "--older-pass" in said
+    assert read_pass(folder.path / "pass.json") == newer
+    assert take_pass(folder, older, older=True).server == "old.example.org:9092"
+    assert take_pass(folder, ward.passport("clinic")) == newer
+
+
+def test_of_two_passes_that_begin_together_the_one_that_ends_first_is_the_older(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    folder, request = clinic
+    begin = ago(hours=1)
+    take_pass(folder, dated_pass(ward, request, begin, days=9))
+    with pytest.raises(InputError, match="is older than the pass"):
+        take_pass(folder, dated_pass(ward, request, begin, days=8))
+    take_pass(folder, dated_pass(ward, request, begin, days=10))
+
+
+def test_a_damaged_pass_and_lost_certificate_are_replaced_by_taking_the_pass_again(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    folder, request = clinic
+    path = admit_holder(ward, request, days=20)
+    taken = take_pass(folder, path)
+    (folder.path / "pass.json").write_text("{", encoding="utf-8")
+    (folder.path / "holder.pem").unlink()
+    take_pass(folder, path)
+    assert read_pass(folder.path / "pass.json") == taken
+    assert folder.credentials().certificate == taken.certificate.encode()
+
+
+@pytest.mark.parametrize(("file", "complaint"), [
+    ("authority.pem", r"authority\.pem: The authority's certificate can't be read"),
+    ("holder.key", r"the holder's private key can't be read .* Restore holder\.key"),
+])  # fmt: skip
+def test_what_is_damaged_in_the_holders_folder_is_named(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request], file: str, complaint: str
+) -> None:
+    folder, request = clinic
+    path = admit_holder(ward, request, days=20)
+    take_pass(folder, path)
+    (folder.path / file).write_bytes(b"\xff junk")
+    with pytest.raises(InputError, match=complaint):
+        take_pass(folder, path)
+    (folder.path / "holder.key").unlink()
+    with pytest.raises(InputError, match=r"holder\.key: is not there"):
+        take_pass(folder, path)
+
+
+def test_a_newer_pass_may_end_earlier(ward: FederationFolder, clinic: tuple[HolderFolder, Request]) -> None:
+    folder, request = clinic
+    take_pass(folder, dated_pass(ward, request, ago(days=3), days=9))
+    take_pass(folder, dated_pass(ward, request, ago(days=1), days=2))
+
+
+def test_a_pass_is_taken_twice_but_not_with_another_server_in_it(
+    ward: FederationFolder, clinic: tuple[HolderFolder, Request]
+) -> None:
+    folder, request = clinic
+    path = admit_holder(ward, request, days=20)
+    assert take_pass(folder, path) == take_pass(folder, path)
+    with pytest.raises(InputError, match="has the certificate of the pass that this holder has, and another server"):
+        take_pass(folder, altered(path, server="mallory.example.org:9092"))

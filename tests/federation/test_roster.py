@@ -119,6 +119,14 @@ def test_an_address_has_one_holder_until_that_is_removed(roster: Roster) -> None
         after.admitted(asks("clinic", "ada", "bob", "cay"))
 
 
+def test_holders_without_an_address_are_no_rivals(roster: Roster, tmp_path: Path) -> None:
+    for name, device in (("home", "eve"), ("farm", "fay")):
+        roster = roster.admitted(asks(name, device, address=""))
+    roster.save(tmp_path / "roster.json")
+    assert Roster.load(tmp_path / "roster.json") == roster
+    assert roster.admitted(asks("home", "eve", address="home:1")).holder("home").address == "home:1"
+
+
 def test_a_supernode_key_has_one_holder(roster: Roster) -> None:
     with pytest.raises(InputError, match="that of holder 'clinic'"):
         roster.admitted(replace(asks("newcomer", "eve"), node_key=keys("clinic").node_key))

@@ -5,15 +5,18 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from enrolling import dated_pass
 from fedwalk.errors import InputError
 from fedwalk.federation.enrolment import remove_holder
 from fedwalk.federation.folders import FederationFolder
 from fedwalk.federation.holder import Terms
+from fedwalk.federation.identity import read_request
 from fedwalk.federation.processes import Started, start, stop, tagged
 from fedwalk.federation.service import (
     ServiceError,
@@ -96,6 +99,26 @@ def test_a_federation_that_rests_shows_its_members(server: FederationFolder) -> 
     assert status["address"] == server.settings().address
     assert status["certificate_end"] > "2026"
     json.dumps(status)
+
+
+def test_a_flower_that_cannot_be_asked_is_told_from_a_holder_that_is_not_registered(
+    server: FederationFolder, process: Started
+) -> None:
+    """A process that isn't Flower serves the folder: its command fails, and nothing is said of the holders."""
+    assert federation_status(server.path)["problem"] is None
+    server.state.write_text(json.dumps({"pid": process.process.pid, "tag": process.tag, "log": ""}), encoding="utf-8")
+    status = federation_status(server.path)
+    assert status["problem"].startswith("can't ask Flower who is online: flwr supernode list")
+    assert {one["state"] for one in status["holders"]} == {f"unknown: {status['problem']}"}
+
+
+def test_a_certificate_that_has_ended_is_shown_for_its_holder(server: FederationFolder, tmp_path: Path) -> None:
+    request = read_request((tmp_path / "holder-0" / "request.json").read_bytes())
+    begin = datetime.now(UTC) - timedelta(days=5)
+    dated_pass(server, request, begin, days=2).replace(server.passport("holder-0"))
+    server.passport("holder-1").unlink()
+    ends = [one["certificate_end"] for one in federation_status(server.path)["holders"]]
+    assert ends == [(begin + timedelta(days=2)).replace(microsecond=0).isoformat(), None]
 
 
 def test_a_holder_shows_what_it_has_released(village: Village, tmp_path: Path) -> None:

@@ -26,17 +26,30 @@ _LONGEST_VALIDITY = 36500
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A federation's certificate authority, PEM: whoever has its key decides who is a holder."""
+    """A federation's certificate authority, PEM: its key decides who is a holder."""
 
     certificate: bytes
     key: bytes = field(repr=False)
 
 
-def authority_certificate(name: x509.Name, key: ec.EllipticCurvePrivateKey, days: int) -> bytes:
+def authority_certificate(
+    name: x509.Name, key: ec.EllipticCurvePrivateKey, days: int, begin: datetime | None = None
+) -> bytes:
     """The authority's own certificate, PEM: it can sign holders and servers, but no other authority."""
-    begin = datetime.now(UTC) - SLACK
+    begin = begin or datetime.now(UTC) - SLACK
+    return vouching_certificate(name, key.public_key(), key, begin, _end(begin, days))
+
+
+def vouching_certificate(
+    name: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    signer: ec.EllipticCurvePrivateKey,
+    begin: datetime,
+    end: datetime,
+) -> bytes:
+    """A certificate for the key of an authority, PEM, by an authority of the same name: itself, or another one."""
     extensions = [x509.BasicConstraints(ca=True, path_length=0), _key_usage(authority=True)]
-    return _certificate(name, key.public_key(), name, key, begin, _end(begin, days), extensions)
+    return _certificate(name, key, name, signer, begin, end, extensions)
 
 
 def issue(
@@ -57,7 +70,9 @@ def issue(
     begin = begin or datetime.now(UTC) - SLACK
     end = min(_end(begin, days), issuer.not_valid_after_utc)
     if end <= begin:
-        raise InputError(f"The federation's authority ended on {end:%Y-%m-%d}. Begin a new federation.")
+        raise InputError(
+            f"The federation's authority ended on {end:%Y-%m-%d}. Renew it: fedwalk federate renew FOLDER --authority"
+        )
     extensions = [
         x509.BasicConstraints(ca=False, path_length=None),
         _key_usage(authority=False),

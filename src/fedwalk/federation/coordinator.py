@@ -26,7 +26,7 @@ from fedwalk.federation.parcels import (
     VectorsQuestion,
     unpack,
 )
-from fedwalk.federation.roster import Roster
+from fedwalk.federation.roster import Holder, Roster
 from fedwalk.kernels.threads import Report
 from fedwalk.privacy.reports import check_list
 from fedwalk.protocol.degree import DegreeMatrices
@@ -107,7 +107,10 @@ class Coordinator:
         self.account.holders = {holder.name: len(holder.devices) for holder in holders}
         names = np.frombuffer(self.roster.names_json(), np.uint8)
         question = RollQuestion(self.account.run, protocol, names, epsilon, walks)
-        answers = self.ask("roll", dict.fromkeys(self.account.holders, question), RollAnswer, self._check_roll, report)
+        if protocol == "paper":
+            self._lose_unreachable(holders)
+        questions = dict.fromkeys(self.account.living(), question)
+        answers = self.ask("roll", questions, RollAnswer, self._check_roll, report) if questions else {}
         self.account.simulated = [holder for holder, answer in answers.items() if answer.simulated]
         if not answers:
             raise ProtocolError(f"no holder answered: {self.account.reasons()}. Start holders, then run again.")
@@ -115,6 +118,15 @@ class Coordinator:
             reasons = self.account.reasons()
             raise ProtocolError(f"{len(answers)} of {self.need} holders answered the roll call: {reasons}.")
         return np.sort(np.concatenate([answer.devices for answer in answers.values()])).astype(np.int32)
+
+    def _lose_unreachable(self, holders: list[Holder]) -> None:
+        """Leave out of `paper` each holder without an address, before it is asked and releases anything.
+
+        A plan of the walks that counts on a holder without an address is refused by all others.
+        """
+        for holder in holders:
+            if not holder.address:
+                self.account.lose(holder.name, "roll", "takes part in ldp alone: it has no address for others' tokens")
 
     def lists(self, plan: ListPlan, report: Report) -> dict[str, NDArray[Any]]:
         """Protocol `ldp`: the arrays of `Reports`, and `present`: whose list came. The others' are empty."""

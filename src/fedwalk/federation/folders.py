@@ -39,8 +39,9 @@ class FederationSettings:
 class HolderSettings:
     """What a holder's owner decided.
 
-    `address` is where other holders reach this one, `listen` what its endpoint binds; `lists` is the file of neighbour
-    lists. `simulation_seed` is for trying things out: with it the noise is reproducible and protects nothing.
+    `address` is where other holders reach this one, `listen` what its endpoint binds; both are empty for a holder of
+    `ldp` alone, which no other holder calls. `lists` is the file of neighbour lists. `simulation_seed` is for
+    trying things out: with it the noise is reproducible and protects nothing.
     """
 
     name: str
@@ -76,6 +77,11 @@ class FederationFolder:
     def members(self) -> Path:
         """Whose SuperNodes the server's port lets in, by name and key."""
         return self.path / "members.json"
+
+    @property
+    def vouching(self) -> Path:
+        """The word of the former authority for the one that issues now; empty or missing if there is none."""
+        return self.path / "vouching.pem"
 
     @property
     def app(self) -> Path:
@@ -150,6 +156,11 @@ class HolderFolder:
     def request(self) -> Path:
         """What the operator is sent."""
         return self.path / "request.json"
+
+    @property
+    def next_keys(self) -> Path:
+        """New keys that wait for the operator's pass."""
+        return self.path / "next"
 
     @property
     def memory(self) -> Path:

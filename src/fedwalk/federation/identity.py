@@ -35,6 +35,7 @@ from fedwalk.federation.certificates import (
 )
 from fedwalk.federation.naming import as_ip, check_address, check_devices, check_name, is_host
 from fedwalk.federation.private_file import store
+from fedwalk.federation.succession import read_bundle
 
 __all__ = [
     "Authority",
@@ -72,8 +73,10 @@ class Credentials:
 class Request:
     """What a holder asks to be admitted with; `read_request` has also checked who signed it.
 
+    `address` is where other holders reach this one; empty for a holder of `ldp` alone, which no other holder calls.
     `csr` is a PKCS#10 request (PEM) for its TLS key, `node_key` its SuperNode's public key: as a file's only line, it
-    is what `flwr supernode register` reads.
+    is what `flwr supernode register` reads. `replaces` is the SuperNode key that the holder had before, which has then
+    signed the request too; empty if the keys aren't new.
     """
 
     name: str
@@ -81,14 +84,18 @@ class Request:
     devices: tuple[str, ...]
     csr: str
     node_key: str
+    replaces: str = ""
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        check_address(self.address)
+        if self.address:
+            check_address(self.address)
         if not self.devices:
             raise InputError("The request lists no devices. A holder has at least one.")
         check_devices(self.devices)
         read_node_key(self.node_key)
+        if self.replaces:
+            read_node_key(self.replaces)
         _csr_key(self)
 
 
@@ -108,7 +115,7 @@ def new_authority(federation: str, days: int) -> Authority:
     return Authority(authority_certificate(name, key, days), private_pem(key))
 
 
-def server_certificate(authority: Authority, hosts: list[str], days: int) -> Credentials:
+def server_certificate(authority: Authority, hosts: list[str], days: int, begin: datetime | None = None) -> Credentials:
     """Key and certificate for a server that is reached by these DNS names and IP addresses, and as localhost."""
     names: list[x509.GeneralName] = []
     for host in dict.fromkeys([*hosts, "localhost", "127.0.0.1"]):
@@ -118,7 +125,7 @@ def server_certificate(authority: Authority, hosts: list[str], days: int) -> Cre
         names.append(x509.DNSName(host) if ip is None else x509.IPAddress(ip))
     key = new_private()
     uses = [ExtendedKeyUsageOID.SERVER_AUTH]
-    certificate = issue(authority, "fedwalk server", key.public_key(), names, uses, days)
+    certificate = issue(authority, "fedwalk server", key.public_key(), names, uses, days, begin)
     return Credentials(authority.certificate, certificate, private_pem(key))
 
 
@@ -132,13 +139,18 @@ def new_node_key() -> bytes:
     return private_pem(new_private(), formats.PrivateFormat.OpenSSH)
 
 
-def holder_request(name: str, address: str, devices: list[str], tls_key: bytes, node_key: bytes) -> bytes:
+def holder_request(
+    name: str, address: str, devices: list[str], tls_key: bytes, node_key: bytes, former: bytes | None = None
+) -> bytes:
     """A holder's request to be admitted: a text file for the operator, signed with both private keys.
 
+    `former` is the private node key that these keys replace, if any. It signs too, by which the operator knows that the
+    new keys are the same holder's.
+
     The signatures show that nothing in it was altered since the owner of both keys made it. They do not show who that
-    is: on its way somebody could put a request with keys of their own in its place, or an earlier one of the same
+    is: on its way it could be replaced by a request with a stranger's keys, or by an earlier one of the same
     holder. So holder and operator compare its `fingerprint` by other means, such as the phone, before it is admitted.
-    The devices' names can be read by whoever carries it.
+    Everyone who carries it can read the devices' names.
 
     Examples
     --------
@@ -154,11 +166,14 @@ def holder_request(name: str, address: str, devices: list[str], tls_key: bytes, 
     with reading("One of the holder's private keys", "Make new keys."):
         tls = as_private(formats.load_pem_private_key(tls_key, None))
         node = as_private(formats.load_ssh_private_key(node_key, None))
+        before = as_private(formats.load_ssh_private_key(former, None)) if former else None
     csr = x509.CertificateSigningRequestBuilder().subject_name(common_name(name)).sign(tls, hashes.SHA384())
     csr_text = csr.public_bytes(formats.Encoding.PEM).decode()
-    request = Request(name, address, tuple(devices), csr_text, ssh_line(node.public_key()))
-    signatures = [base64.b64encode(key.sign(_payload(request), _SIGNING)).decode() for key in (tls, node)]
-    return (json.dumps({"kind": KIND, **asdict(request), "signatures": signatures}, indent=1) + "\n").encode()
+    replaces = ssh_line(before.public_key()) if before else ""
+    request = Request(name, address, tuple(devices), csr_text, ssh_line(node.public_key()), replaces)
+    keys = [key for key in (tls, node, before) if key is not None]
+    signatures = [base64.b64encode(key.sign(_payload(request), _SIGNING)).decode() for key in keys]
+    return (json.dumps({**_content(request), "signatures": signatures}, indent=1) + "\n").encode()
 
 
 def read_request(data: bytes) -> Request:
@@ -166,7 +181,8 @@ def read_request(data: bytes) -> Request:
     with reading("The request", "Have the holder send the file again."):
         content = json.loads(data.decode())
     expected = {"kind", "signatures", *(f.name for f in fields(Request))}
-    if not isinstance(content, dict) or content.keys() != expected or content.pop("kind") != KIND:
+    fits = isinstance(content, dict) and content.keys() | {"replaces"} == expected
+    if not fits or content.pop("kind") != KIND:
         raise InputError("This isn't a holder's request, or it is another version's. Make it with this fedwalk.")
     signatures = _texts("signatures", content.pop("signatures"))
     devices = _texts("devices", content.pop("devices"))
@@ -183,11 +199,13 @@ def fingerprint(request: Request) -> str:
     """
     form = formats.Encoding.DER, formats.PublicFormat.SubjectPublicKeyInfo
     key = _csr_key(request).public_bytes(*form).hex()
-    return _groups(json.dumps({"kind": KIND, **asdict(request), "csr": key}, sort_keys=True).encode())
+    return _groups(json.dumps({**_content(request), "csr": key}, sort_keys=True).encode())
 
 
 def authority_fingerprint(pem: bytes) -> str:
     """The same of an authority's certificate: holders that compare it know that they are in the right federation.
+
+    Where a former authority follows in `pem`, the new one has signed for it, so the new one's fingerprint is enough.
 
     Examples
     --------
@@ -195,8 +213,7 @@ def authority_fingerprint(pem: bytes) -> str:
     >>> len(authority_fingerprint(authority.certificate).split())
     8
     """
-    with reading("The authority's certificate", "Get it anew from the federation's operator."):
-        return _groups(x509.load_pem_x509_certificate(pem).public_bytes(formats.Encoding.DER))
+    return _groups(read_bundle(pem)[0].public_bytes(formats.Encoding.DER))
 
 
 def admit(authority: Authority, request: Request, days: int, begin: datetime | None = None) -> bytes:
@@ -222,18 +239,19 @@ def read_node_key(text: str) -> ec.EllipticCurvePublicKey:
 
 
 def write_secret(path: Path, data: bytes, *, replace: bool = False) -> None:
-    """Write a file that nobody but its owner can ever read; an existing one is kept unless it is to be replaced."""
+    """Write a file that only its owner can ever read; an existing one is kept unless it is to be replaced."""
     try:
         store(path, data, replace=replace)
     except FileExistsError as error:
         raise InputError(f"{path}: exists already. Keep it, or move it away first.") from error
     except OSError as error:
-        raise InputError(f"{path}: can't be written: {error.strerror}. Mend that, then try again.") from error
+        raise InputError(f"{path}: can't be written: {error.strerror}. Fix the problem and try again.") from error
 
 
 def _check_signatures(request: Request, signatures: tuple[str, ...]) -> None:
     """Refuse a request that wasn't signed by the very keys that it brings."""
-    keys = (_csr_key(request), read_node_key(request.node_key))
+    keys = [_csr_key(request), read_node_key(request.node_key)]
+    keys += [read_node_key(request.replaces)] if request.replaces else []
     try:
         for key, signature in zip(keys, signatures, strict=True):
             key.verify(base64.b64decode(signature, validate=True), _payload(request), _SIGNING)
@@ -259,7 +277,13 @@ def _groups(data: bytes) -> str:
 
 def _payload(request: Request) -> bytes:
     """What is signed: the same bytes however the file is laid out."""
-    return json.dumps({"kind": KIND, **asdict(request)}, sort_keys=True).encode()
+    return json.dumps(_content(request), sort_keys=True).encode()
+
+
+def _content(request: Request) -> dict[str, Any]:
+    """The request's fields, without those that a holder with its first keys doesn't have."""
+    content = {"kind": KIND, **asdict(request)}
+    return content if request.replaces else {name: content[name] for name in content if name != "replaces"}
 
 
 def _texts(what: str, value: Any) -> tuple[str, ...]:

@@ -24,7 +24,10 @@ KIND = "fedwalk roster 1"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """One participant: `node_key` is its SuperNode's public key, `devices` the ids of its vertices."""
+    """One participant: `node_key` is its SuperNode's public key, `devices` the ids of its vertices.
+
+    `address` is empty for a holder of `ldp` alone.
+    """
 
     name: str
     address: str
@@ -58,18 +61,20 @@ class Roster:
         present = [holder for holder in self.holders if not holder.removed]
         _all_differ("name", [holder.name for holder in self.holders])
         _all_differ("SuperNode key", [holder.node_key for holder in self.holders])
-        _all_differ("address", [holder.address.lower() for holder in present])
+        _all_differ("address", [holder.address.lower() for holder in present if holder.address])
 
-    def admitted(self, request: Request) -> "Roster":
+    def admitted(self, request: Request, *, new_keys: bool = False) -> "Roster":
         """With this holder; if it is known, with the address and the further devices that it brings now.
 
         New devices get the next ids, in the order that a graph gives such names: by value if all in the request are
-        integers. A holder that comes back, removed or not, needs its SuperNode key and all the devices that it had.
+        integers. A holder that comes back, removed or not, needs all the devices that it had, and its SuperNode key, or
+        a new one in a request that the old one has signed. `new_keys` is the operator's word that a new key without
+        that signature is the same holder's.
         """
         known = [holder for holder in self.holders if holder.name == request.name]
         for holder in self.holders:
             if holder in known:
-                self._check_return(holder, request)
+                self._check_return(holder, request, new_keys)
             else:
                 self._check_rival(holder, request)
         kept = known[0].devices if known else ()
@@ -128,12 +133,14 @@ class Roster:
                 f"{path}: isn't fedwalk's roster, or damaged ({error}). Restore it from a copy."
             ) from error
 
-    def _check_return(self, holder: Holder, request: Request) -> None:
+    def _check_return(self, holder: Holder, request: Request, new_keys: bool) -> None:
         """Refuse a stranger under a known name, and a holder that leaves out what it had."""
-        if holder.node_key != request.node_key:
+        if holder.node_key not in (request.node_key, request.replaces) and not new_keys:
             raise InputError(
-                f"The name {holder.name!r} is taken, by a holder with another SuperNode key. If it is the same holder, "
-                "make the request with the keys it had; if not, take another name."
+                f"The name {holder.name!r} is taken, by a holder whose SuperNode key hasn't signed this request. If it "
+                "is the same holder, have it send its newest request, or make new keys with `fedwalk federate renew "
+                "FOLDER`, which its old key signs. If that key is lost, compare the fingerprint by phone and admit "
+                "with --new-keys, or remove the holder and have it enrol under another name."
             )
         devices = set(request.devices)
         for name in (self.names[i] for i in holder.devices):
@@ -147,7 +154,8 @@ class Roster:
         """Refuse what belongs to another holder."""
         if holder.node_key == request.node_key:
             raise InputError(f"The SuperNode key is that of holder {holder.name!r}. Make keys for {request.name!r}.")
-        if not holder.removed and holder.address.lower() == request.address.lower():
+        taken = bool(holder.address) and not holder.removed
+        if taken and holder.address.lower() == request.address.lower():
             raise InputError(f"The address {request.address} is that of holder {holder.name!r}. Take another port.")
         devices = set(request.devices)
         for name in (self.names[i] for i in holder.devices):
@@ -188,7 +196,8 @@ def _read_holder(content: dict[str, Any]) -> Holder:
     if not _is_list(content["devices"], int) or not content["devices"]:
         raise InputError(f"The devices of {content['name'][:60]!r} must be a list of ids, at least one")
     check_name(content["name"])
-    check_address(content["address"])
+    if content["address"]:
+        check_address(content["address"])
     read_node_key(content["node_key"])
     return Holder(**{**content, "devices": tuple(content["devices"])})
 

@@ -18,13 +18,16 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.enrolment import check_reachable
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.installing import finish_install
 from fedwalk.federation.members import write_members
-from fedwalk.federation.passes import read_pass
+from fedwalk.federation.passes import NEW_AUTHORITY, NEW_PASS, read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.validity import check_validity
 from fedwalk.run_folder import write_text
 
 STARTING = 90.0
@@ -38,6 +41,8 @@ class ServiceError(FedWalkError):
 @contextmanager
 def serving(folder: FederationFolder) -> Iterator[Started]:
     """The federation's server while the block runs: listening, with every admitted holder's key registered."""
+    finish_install(folder.path)
+    check_server_certificates(folder)
     write_app(folder.app)
     write_members(folder.members, Roster.load(folder.roster))
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
@@ -54,14 +59,30 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
 @contextmanager
 def holding(folder: HolderFolder) -> Iterator[Started]:
     """The holder while the block runs; it connects as soon as there is a server."""
-    folder.credentials()
+    finish_install(folder.path)
+    check_holder_certificates(folder)
     server = read_pass(folder.path / "pass.json").server
     digest = app_digest(write_app(folder.app))
     settings = folder.settings()
+    check_reachable(settings)
     if "paper" in settings.terms.protocols:
         _check_free(folder.state, settings.listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_supernode(folder, server, digest)) as started:
         yield started
+
+
+def check_server_certificates(folder: FederationFolder) -> None:
+    """Refuse to start a server that every holder would refuse, because its certificate or its authority has ended."""
+    own, renew = folder.credentials(), f"Renew it: fedwalk federate renew {folder.path}"
+    check_validity(own.authority, f"{folder.path}/authority.pem: the federation's authority", f"{renew} --authority")
+    check_validity(own.certificate, f"{folder.path}/server.pem: the server's certificate", renew)
+
+
+def check_holder_certificates(folder: HolderFolder) -> None:
+    """Refuse to start a holder that its server and the other holders would refuse."""
+    own, then = folder.credentials(), f"Then: fedwalk federate holder {folder.path} --pass FILE"
+    check_validity(own.certificate, f"{folder.path}/holder.pem: this holder's certificate", f"{NEW_PASS} {then}")
+    check_validity(own.authority, f"{folder.path}/authority.pem: the federation's authority", NEW_AUTHORITY)
 
 
 def _check_free(state: Path, listen: str, settings: Path) -> None:
@@ -72,8 +93,7 @@ def _check_free(state: Path, listen: str, settings: Path) -> None:
 
 @contextmanager
 def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[Started]:
-    if is_running(state):
-        raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
+    check_stopped(state)
     started = begin()
     try:
         write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
@@ -82,6 +102,12 @@ def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[S
         with _undisturbed():
             stop(started)
             state.unlink(missing_ok=True)
+
+
+def check_stopped(state: Path) -> None:
+    """Refuse while a process serves the folder of this state file."""
+    if is_running(state):
+        raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
 
 
 @contextmanager

@@ -10,34 +10,41 @@ from fedwalk.errors import InputError
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.holder import Terms
-from fedwalk.federation.identity import certificate_end
+from fedwalk.federation.identity import authority_fingerprint, certificate_end
+from fedwalk.federation.installing import finish_install
 from fedwalk.federation.job import EVENTS
+from fedwalk.federation.passes import read_pass, waiting_keys
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.federation.service import is_running, state_of
+from fedwalk.federation.succession import former_end, is_by_former
 
 
 def is_federation(path: Path) -> bool:
-    """Whether the folder is an operator's; InputError if it is nobody's."""
+    """Whether the folder is an operator's; InputError if it is neither an operator's nor a holder's."""
     return state_of(path) == FederationFolder(path).state
 
 
 def federation_status(path: Path) -> dict[str, Any]:
     """The server and all holders, for JSON."""
     folder = FederationFolder(path)
-    roster, running = Roster.load(folder.roster), is_running(folder.state)
-    online = _online(folder) if running else {}
-    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+    finish_install(folder.path)
+    roster, own = Roster.load(folder.roster), folder.credentials()
+    running = is_running(folder.state)
+    states = _states(folder) if running else "the server isn't running"
+    problem = states if running and isinstance(states, str) else None
     return {
         "address": folder.settings().address,
         "running": running,
-        "certificate_end": certificate_end(folder.credentials().certificate).isoformat(),
+        "problem": problem,
+        "certificate_end": certificate_end(own.certificate).isoformat(),
+        "authority": _authority(own.authority),
         "vertices": len(roster.names),
         "run": _under_way(folder),
         "holders": [
             {
                 "name": holder.name, "devices": len(holder.devices), "address": holder.address,
-                "state": _state(holder, running, online.get(str(nodes.get(holder.name)))),
+                "state": _state(holder, states), **_pass_facts(folder, holder, own.authority),
             }
             for holder in roster.holders
         ],
@@ -61,16 +68,19 @@ def holder_status(path: Path) -> dict[str, Any]:
     """One holder, for JSON."""
     folder = HolderFolder(path)
     settings = folder.settings()
+    finish_install(path)
     try:
         end: str | None = certificate_end(folder.credentials().certificate).isoformat()
     except InputError:
         end = None
     return {
         "name": settings.name,
+        "address": settings.address,
         "running": is_running(folder.state),
         "terms": terms_text(settings.terms),
         "released": _released(folder),
         "certificate_end": end,
+        "new_keys": bool(waiting_keys(folder)),
         "numbering": _numbering(folder),
         "walking": _walking(folder),
     }
@@ -113,16 +123,41 @@ def _numbering(folder: HolderFolder) -> str | None:
     return f"{groups} ({len(json.loads(content)):,} vertices)"
 
 
-def _online(folder: FederationFolder) -> dict[str, str]:
-    """Flower's word for each node id."""
+def _states(folder: FederationFolder) -> dict[str, str] | str:
+    """Flower's word for each registered holder, or why Flower can't be asked."""
     try:
-        nodes: Any = flwr(folder, "supernode", "list")["nodes"]
-    except FlowerError:
-        return {}
-    return {str(node["node-id"]): str(node["status"]) for node in nodes}
+        listed: Any = flwr(folder, "supernode", "list")["nodes"]
+        words = {str(node["node-id"]): str(node["status"]) for node in listed}
+        nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+        return {name: words[str(node)] for name, node in nodes.items() if str(node) in words}
+    except (FlowerError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        return f"can't ask Flower who is online: {error}"
 
 
-def _state(holder: Holder, running: bool, word: str | None) -> str:
+def _state(holder: Holder, states: dict[str, str] | str) -> str:
     if holder.removed:
         return "removed"
-    return word or ("not registered yet" if running else "unknown: the server isn't running")
+    return f"unknown: {states}" if isinstance(states, str) else states.get(holder.name, "not registered")
+
+
+def _pass_facts(folder: FederationFolder, holder: Holder, authority: bytes) -> dict[str, Any]:
+    """When the certificate in the holder's newest pass ends, and whether it is by a former authority.
+
+    As far as the operator's folder tells: whether the holder has taken that pass isn't known here.
+    """
+    try:
+        certificate = read_pass(folder.passport(holder.name)).certificate.encode()
+    except InputError:
+        return {"certificate_end": None, "former_authority": None}
+    end, former = certificate_end(certificate), is_by_former(certificate, authority)
+    return {"certificate_end": end.isoformat(), "former_authority": former}
+
+
+def _authority(pem: bytes) -> dict[str, Any]:
+    """The authority that issues certificates, and until when a former one is trusted."""
+    until = former_end(pem)
+    return {
+        "fingerprint": authority_fingerprint(pem),
+        "end": certificate_end(pem).isoformat(),
+        "former_until": until.isoformat() if until else None,
+    }

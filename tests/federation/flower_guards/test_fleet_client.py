@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -17,8 +18,12 @@ from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse, Pull
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest, SendNodeHeartbeatResponse
 from flwr.supernode.fleet_http_client import FleetHttpClient
 
+from company import authority, credentials
 from fedwalk.federation.flower_guards import fleet_client
 from fedwalk.federation.flower_guards.fleet_client import drift, in_words
+from fedwalk.federation.flower_guards.listening import server_context
+from fedwalk.federation.folders import HolderFolder
+from fedwalk.federation.identity import server_certificate
 from fedwalk.federation.notices import Changes
 from fedwalk.federation.processes import free_port
 
@@ -29,12 +34,15 @@ class Link:
 
     port: int
     answers: list[tuple[int, bytes]]
+    context: ssl.SSLContext | None = None
     server: HTTPServer | None = None
 
     def open(self) -> None:
         answers = self.answers
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1" if self.context else "HTTP/1.0"
+
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 status, body = answers.pop(0)
@@ -48,6 +56,8 @@ class Link:
                 pass
 
         self.server = HTTPServer(("127.0.0.1", self.port), Handler)
+        if self.context:
+            self.server.socket = self.context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever).start()
 
     def close(self) -> None:
@@ -161,3 +171,31 @@ def test_what_is_wrong_with_a_certificate_is_said_in_words(error: Exception, sai
 
 def test_any_other_error_keeps_its_words() -> None:
     assert in_words(OSError("connection refused")) == "connection refused"
+
+
+def test_a_connection_to_the_server_ends_with_the_servers_certificate(
+    link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FleetHttpClient, "from_server_address", FleetHttpClient.from_server_address)
+    monkeypatch.setattr(FleetHttpClient, "_send", FleetHttpClient._send)
+    folder = HolderFolder(tmp_path)
+    own, begin = credentials("bob"), datetime.now(UTC) - timedelta(days=1) + timedelta(seconds=4)
+    server = server_certificate(authority(), [], 1, begin)
+    for name, content in (
+        ("authority.pem", own.authority), ("holder.pem", own.certificate), ("holder.key", own.key),
+        ("server.pem", server.certificate), ("server.key", server.key),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(content)
+    link.context = server_context(*(str(tmp_path / name) for name in ("server.pem", "server.key", "authority.pem")))
+    link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 2
+    link.open()
+    fleet_client.show_certificate(folder)
+    fleet_client.leave_ended_server()
+    with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", False, None, []) as client:
+        client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+        time.sleep(4)
+        for _ in range(2):
+            with pytest.raises(httpx.TransportError) as refused:
+                client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
+            assert in_words(refused.value).startswith("the server's certificate has ended by this machine's clock")
+    assert len(link.answers) == 0

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from company import authority, certified, credentials
 from fedwalk.federation.connection_limits import ConnectionLimits
 from fedwalk.federation.flower_guards import listening
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
-from fedwalk.federation.identity import Credentials, certificate_end, new_authority
+from fedwalk.federation.identity import Authority, Credentials, certificate_end, new_authority
 from fedwalk.federation.processes import free_port
+from fedwalk.federation.succession import successor
 
 SOON = 30.0
 
@@ -41,11 +43,14 @@ def files(path: Path, made: Credentials) -> tuple[str, str, str]:
 
 
 @contextmanager
-def listens(path: Path, limits: ConnectionLimits | None = None) -> Iterator[LimitedServer]:
+def listens(
+    path: Path, limits: ConnectionLimits | None = None, trusted: Authority | None = None
+) -> Iterator[LimitedServer]:
     """A server for certified clients, which shows ann's certificate; it runs while the block does."""
     config = uvicorn_config(who, "127.0.0.1", free_port(), lifespan="off", log_level="critical")
-    context = server_context(*files(path / "server", credentials("ann")))
-    server = LimitedServer(config, context, ConnectionLimits() if limits is None else limits)
+    bundle = (trusted or authority()).certificate
+    context = server_context(*files(path / "server", replace(credentials("ann"), authority=bundle)))
+    server = LimitedServer(config, context, ConnectionLimits() if limits is None else limits, bundle)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -186,6 +191,21 @@ def test_a_connection_ends_with_its_certificate(tmp_path: Path) -> None:
             assert time.time() >= ended - 1
         with pytest.raises((OSError, http.client.HTTPException)):
             ask(server, client_context(tmp_path, short))
+
+
+def test_a_connection_ends_with_the_authority_that_signed_its_certificate(tmp_path: Path) -> None:
+    overlap = datetime.now(UTC) - timedelta(days=1) + timedelta(seconds=4)
+    new, _ = successor(authority(), 2, 1, overlap)
+    context = client_context(tmp_path, credentials("bob"))
+    with listens(tmp_path, trusted=new) as server:
+        plain = socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON)
+        with context.wrap_socket(plain) as holder:
+            holder.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert holder.recv(4096).startswith(b"HTTP/1.1 200")
+            read_to_end(holder)
+            assert time.time() >= (overlap + timedelta(days=1)).timestamp() - 1
+        with pytest.raises((OSError, http.client.HTTPException)):
+            ask(server, context)
 
 
 def _end(made: Credentials) -> str:

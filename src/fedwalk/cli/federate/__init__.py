@@ -12,9 +12,11 @@ try it, all on this machine, in a minute:
 
 for real (docs/federation.md has every step, with names, ports and firewalls):
   operator   fedwalk federate init fed --address server.example.org:9092
-  holder     fedwalk federate enrol mine --name clinic --lists lists.adj --address clinic.example.org:7443
-             and send mine/request.json to the operator; read the fingerprint to each other
-  operator   fedwalk federate admit fed request.json           and send fed/passes/clinic.json back
+  holder     fedwalk federate enrol mine --name clinic --lists lists.adj
+             (for protocol paper add --allow paper --address clinic.example.org:7443)
+             and send mine/request.json to the operator; read its fingerprint out by phone
+  operator   fedwalk federate admit fed request.json --fingerprint "3f2a 90c1 …"
+             and send fed/passes/clinic.json back
   operator   fedwalk federate server fed                       stays until Ctrl-C
   holder     fedwalk federate holder mine --pass clinic.json   stays until Ctrl-C
   operator   fedwalk federate run fed -o run --protocol ldp --epsilon 6

@@ -4,11 +4,12 @@ import argparse
 import json
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from fedwalk.cli.federate import folder_argument, need_flower
+from fedwalk.errors import SettingsError
 from fedwalk.words import counted
 
 
@@ -28,6 +29,9 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )  # fmt: skip
     folder_argument(holder, "holder", "folder that `enrol` made")
     holder.add_argument("--pass", dest="passport", type=Path, metavar="FILE", help="the operator's pass, once")
+    holder.add_argument(
+        "--older-pass", action="store_true", help="take the pass even if it is older than the one this holder has"
+    )
     holder.set_defaults(call=_holder)
     status = commands.add_parser(
         "status", help="what a federation or a holder is doing",
@@ -68,19 +72,28 @@ def _holder(options: argparse.Namespace) -> int:
     from fedwalk.federation.folders import HolderFolder
     from fedwalk.federation.identity import authority_fingerprint
     from fedwalk.federation.notices import Notices
-    from fedwalk.federation.passes import take_pass
-    from fedwalk.federation.service import holding, interruptible, until_stopped
+    from fedwalk.federation.passes import take_pass, waiting_keys
+    from fedwalk.federation.service import check_stopped, holding, interruptible, until_stopped
 
     folder = HolderFolder(options.holder)
     settings = folder.settings()
+    if options.older_pass and not options.passport:
+        raise SettingsError("--older-pass goes with --pass FILE.")
     if options.passport:
-        taken = take_pass(folder, options.passport)
+        check_stopped(folder.state)
+        waiting = waiting_keys(folder)
+        taken = take_pass(folder, options.passport, older=options.older_pass)
+        if waiting and not waiting_keys(folder):
+            print("The new keys are in use from now on, and the old ones are deleted.")
         print(
             f"The authority's fingerprint, to be compared by phone: {authority_fingerprint(taken.authority.encode())}"
         )
+    if waiting_keys(folder):
+        print("New keys wait for the operator's pass. Once the operator has admitted them, the old ones are refused.")
     notices = Notices(folder.log)
     with interruptible(), holding(folder) as started:
-        print(f"Holder {settings.name} takes part; hops arrive at {settings.listen}. Its log: {folder.log}")
+        hops = f"hops arrive at {settings.listen}" if settings.address else "no address: ldp alone"
+        print(f"Holder {settings.name} takes part; {hops}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)
         code = until_stopped(started, lambda: _repeat(notices.new()))
     return _ended(code, folder.log)
@@ -112,25 +125,51 @@ def _down(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     need_flower()
-    from fedwalk.cli.show import print_facts, print_table
     from fedwalk.federation.status import federation_status, holder_status, is_federation
 
     if is_federation(options.folder):
         status = federation_status(options.folder)
-        if options.json:
-            return _print_json(status)
-        state = "running" if status["running"] else "not running"
-        facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
-        facts.append(("vertices", f"{status['vertices']:,}"))
-        if run := status["run"]:
-            stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
-            facts.append(("run", f"{run['output']}: {stage}"))
-        print_facts(str(options.folder), facts)
-        rows = [[h["name"], f"{h['devices']:,}", h["address"], h["state"]] for h in status["holders"]]
-        print_table("Holders", ["name", "devices", "address", "state"], rows)
-        return 0
+        return _print_json(status) if options.json else _show_federation(options.folder, status)
     status = holder_status(options.folder)
     return _print_json(status) if options.json else _show_holder(options.folder, status)
+
+
+def _show_federation(folder: Path, status: dict[str, Any]) -> int:
+    from fedwalk.cli.show import print_facts, print_table
+
+    state = "running" if status["running"] else "not running"
+    facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
+    facts += _authority_facts(status)
+    facts.append(("vertices", f"{status['vertices']:,}"))
+    if status["problem"]:
+        facts.append(("holders", status["problem"]))
+    if run := status["run"]:
+        stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
+        facts.append(("run", f"{run['output']}: {stage}"))
+    print_facts(str(folder), facts)
+    print_table("Holders", ["name", "devices", "address", "state", "certificate"], list(map(_row, status["holders"])))
+    return 0
+
+
+def _authority_facts(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """The authority, the one before it while that is trusted, and who still depends on that."""
+    authority = status["authority"]
+    facts = [("authority", f"{authority['fingerprint']}, {_left(authority['end'])}")]
+    behind = [one["name"] for one in status["holders"] if one["former_authority"] and one["state"] != "removed"]
+    passes = f"passes by it: {', '.join(behind)}; admit these requests again" if behind else "no pass is by it"
+    if until := authority["former_until"]:
+        trusted = "trusted, " if datetime.fromisoformat(until) > datetime.now(UTC) else "not trusted any more, "
+        facts.append(("old authority", f"{trusted}{_left(until)}; {passes}"))
+    elif behind:
+        facts.append(("old authority", f"not trusted; {passes}"))
+    return facts
+
+
+def _row(holder: dict[str, Any]) -> list[str]:
+    """A holder in the table, whose columns are narrow."""
+    state, end = holder["state"].partition(":")[0], holder["certificate_end"]
+    address, certificate = holder["address"] or "none: ldp alone", _left(end) if end else "no pass here"
+    return [holder["name"], f"{holder['devices']:,}", address, state, certificate]
 
 
 def _show_holder(folder: Path, status: dict[str, Any]) -> int:
@@ -138,9 +177,11 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
 
     facts = [
         ("holder", f"{status['name']}, {'running' if status['running'] else 'not running'}"),
+        ("address", status["address"] or "none: ldp alone"),
         ("agrees to", status["terms"]),
         ("released", status["released"]),
         ("certificate", _until(status["certificate_end"])),
+        *([("new keys", "wait for the operator's pass; the old ones are in use")] if status["new_keys"] else []),
         ("numbering", status["numbering"] or "none yet"),
     ]
     if walking := status["walking"]:
@@ -155,10 +196,15 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
 def _until(end: str | None) -> str:
     if end is None:
         return "none yet: the operator's pass is missing"
-    days = (datetime.fromisoformat(end) - datetime.now(UTC)).days
-    if days < 0:
-        return f"ended {counted(-days, 'day', 'days')} ago: nobody will talk to it; renew it"
-    return f"good for {counted(days, 'more day', 'more days')}"
+    return f"{_left(end)}: every other party refuses it; renew it" if _left(end).startswith("ended") else _left(end)
+
+
+def _left(end: str) -> str:
+    """How long a certificate is still good, or since when it has ended."""
+    from fedwalk.federation.validity import span_text
+
+    left = datetime.fromisoformat(end) - datetime.now(UTC)
+    return f"ended {span_text(-left)} ago" if left < timedelta() else f"good for {span_text(left)}"
 
 
 def _print_json(value: dict[str, Any]) -> int:

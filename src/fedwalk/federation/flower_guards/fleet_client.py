@@ -6,6 +6,7 @@ certificate or a clock that is set right is found at the next attempt.
 """
 
 import json
+import ssl
 import time
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -40,6 +41,7 @@ ADVICE = "Check this machine's clock, then ask the operator: a new pass (admit) 
 def guard_fleet_client(folder: HolderFolder) -> None:
     """Put all of it in place."""
     show_certificate(folder)
+    leave_ended_server()
     activate_patiently()
     tell_of_silence()
     watch_clock()
@@ -53,6 +55,26 @@ def show_certificate(folder: HolderFolder) -> None:
         return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder.path), **options)
 
     replace(FleetHttpClient, "from_server_address", classmethod(connecting))
+
+
+def leave_ended_server() -> None:
+    """Refuse an answer over a connection that has outlived the server's certificate, and hang up.
+
+    TLS looks at the certificate only when a connection begins, and Flower's polling keeps one open for weeks.
+    """
+    import httpx
+    from flwr.supernode.fleet_http_client import FleetHttpClient
+
+    def sending(client: Any, *arguments: Any, **options: Any) -> Any:
+        answer = send(client, *arguments, **options)
+        stream = answer.extensions.get("network_stream")
+        tls = stream and stream.get_extra_info("ssl_object")
+        if tls and ssl.cert_time_to_seconds(tls.getpeercert()["notAfter"]) < time.time():
+            stream.close()
+            raise httpx.ReadError("certificate has expired")
+        return answer
+
+    send = replace(FleetHttpClient, "_send", sending)
 
 
 def activate_patiently() -> None:

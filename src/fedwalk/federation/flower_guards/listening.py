@@ -18,6 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fedwalk.federation.connection_limits import ConnectionLimits
+from fedwalk.federation.succession import chain_end
 
 OnLost = Callable[[Exception | None], None]
 HANDSHAKE = 10.0
@@ -31,11 +32,17 @@ LONGEST_WAIT = 86400.0
 
 
 class LimitedServer(uvicorn.Server):
-    """A uvicorn server whose connections are limited; `failed` counts handshakes that came to nothing."""
+    """A uvicorn server whose connections are limited; `failed` counts handshakes that came to nothing.
 
-    def __init__(self, config: uvicorn.Config, context: ssl.SSLContext, limits: ConnectionLimits) -> None:
+    `authority` has the authorities (PEM) that the context trusts, if it asks for client certificates.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, context: ssl.SSLContext, limits: ConnectionLimits, authority: bytes = b""
+    ) -> None:
         super().__init__(config)
         self.context, self.limits, self.failed = context, limits, Counter[str]()
+        self.authority = authority
 
     async def startup(self, sockets: Any = None) -> None:
         """Listen with our own accepting in place of uvicorn's."""
@@ -87,11 +94,11 @@ class Arrival(asyncio.Protocol):
             self.abort()
             return
         self._transport = secured
-        certificate = secured.get_extra_info("ssl_object").getpeercert() or {}
-        self._name = _common_name(certificate)
+        tls = secured.get_extra_info("ssl_object")
+        self._name = _common_name(tls.getpeercert() or {})
         if self._name:
             self.known(self._name)
-            self._end_with(certificate)
+            self._end_at(chain_end(tls.getpeercert(binary_form=True), server.authority).timestamp())
         self._speak_http(secured)
 
     def _speak_http(self, secured: Any) -> None:
@@ -107,13 +114,13 @@ class Arrival(asyncio.Protocol):
         """The other end has shown who it is: its connections are counted apart from those of strangers."""
         self._drop(self._server.limits.authenticated(self, party))
 
-    def _end_with(self, certificate: Any) -> None:
-        """Close the connection when its certificate ends."""
-        left = ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()
+    def _end_at(self, end: float) -> None:
+        """Close the connection when its certificate ends, or the authority that signed it."""
+        left = end - time.time()
         if left <= 0:
             self.abort()
         elif not self._ended:
-            asyncio.get_running_loop().call_later(min(left, LONGEST_WAIT), self._end_with, certificate)
+            asyncio.get_running_loop().call_later(min(left, LONGEST_WAIT), self._end_at, end)
 
     def data_received(self, data: bytes) -> None:
         """A request may arrive with the last bytes of the handshake."""

@@ -91,7 +91,7 @@ class RequestLimits:
         if not scope["path"].startswith(FLEET):
             raise RefusedError(403, "this API is for the server's own processes")
         if _claimed_key(scope["headers"]) != key:
-            raise RefusedError(503, "another node key than the roster's")
+            raise RefusedError(503, "another node key than the roster's; take the newest pass")
         if claimed_length(scope["headers"]) > self._bound(holder):
             raise RefusedError(413, TOO_LARGE)
 

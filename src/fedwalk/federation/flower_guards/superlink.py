@@ -64,6 +64,7 @@ def serve(
         uvicorn_config(limits, public_host.strip("[]"), int(public_port), lifespan="off"),
         server_context(ssl_certfile, ssl_keyfile, str(folder.path / "authority.pem")),
         ConnectionLimits(),
+        (folder.path / "authority.pem").read_bytes(),
     )
 
     def new_run() -> None:
