@@ -13,10 +13,10 @@ from enrolling import SERVER, authority_of, holder
 from fedwalk.errors import InputError
 from fedwalk.federation.certificates import as_private, vouching_certificate
 from fedwalk.federation.enrolment import admit_holder, found, renew_authority, renew_server
-from fedwalk.federation.flower_guards.fleet_client import client_context
 from fedwalk.federation.flower_guards.listening import server_context
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.identity import Request, authority_fingerprint, certificate_end
+from fedwalk.federation.member_lookup import client_context
 from fedwalk.federation.passes import read_pass, take_pass
 from fedwalk.federation.status import federation_status
 from fedwalk.federation.succession import chain_end, former_end, read_bundle
@@ -46,7 +46,7 @@ def admitted(ward: FederationFolder, *members: Member) -> None:
 
 def server_meets(ward: FederationFolder, folder: HolderFolder) -> str | None:
     files = [str(ward.path / name) for name in ("server.pem", "server.key", "authority.pem")]
-    return meet_in_contexts(server_context(*files), client_context(folder), "fed.example.org")
+    return meet_in_contexts(server_context(*files), client_context(folder.path), "fed.example.org")
 
 
 def meets(meet: Meet, called: HolderFolder, caller: HolderFolder) -> str | None:

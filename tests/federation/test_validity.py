@@ -9,10 +9,10 @@ from enrolling import authority_of, dated_pass
 from fedwalk.errors import InputError
 from fedwalk.federation.certificates import authority_certificate, common_name, new_private, private_pem
 from fedwalk.federation.enrolment import admit_holder, renew_server
-from fedwalk.federation.flower_guards.fleet_client import client_context
 from fedwalk.federation.flower_guards.listening import server_context
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.identity import Authority, Request, admit, server_certificate
+from fedwalk.federation.member_lookup import client_context
 from fedwalk.federation.passes import take_pass
 from fedwalk.federation.service import holding, serving
 from fedwalk.federation.validity import check_validity
@@ -34,7 +34,7 @@ def put_server_certificate(ward: FederationFolder, begin: datetime, days: int) -
 def meet(ward: FederationFolder, folder: HolderFolder) -> str | None:
     """Server and holder with the contexts that they use, over a socket."""
     files = [str(ward.path / name) for name in ("server.pem", "server.key", "authority.pem")]
-    return meet_in_contexts(server_context(*files), client_context(folder), HOST)
+    return meet_in_contexts(server_context(*files), client_context(folder.path), HOST)
 
 
 @pytest.fixture
