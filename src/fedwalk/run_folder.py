@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk import __version__
-from fedwalk.errors import InputError, RunFolderError
+from fedwalk.errors import RunFolderError
 from fedwalk.kernels.encoder import EncoderArrays
 from fedwalk.privacy.posterior import WeightedGraph
 from fedwalk.privacy.reports import Reports
@@ -99,10 +98,12 @@ class RunFolder:
         if not self._manifest.exists():
             return {}
         entries = self._read_manifest()["stages"]
-        return {
-            name: Account(entry["seconds"], Transcript.from_dict(entry["messages"]), entry.get("peak_rss_bytes"))
-            for name, entry in entries.items()
-        }
+        try:
+            return {name: _account(entry) for name, entry in entries.items()}
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise RunFolderError(
+                f"{self._manifest}: isn't what fedwalk wrote ({error!r}). Start again with --force."
+            ) from error
 
     def has(self, stage: str) -> bool:
         """Whether the stage's value lies here and is listed as finished."""
@@ -112,7 +113,7 @@ class RunFolder:
         """The stage's value; the walks stay on disk and are mapped into memory."""
         try:
             return _LOADERS[stage](self._progress)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, InputError) as error:
+        except Exception as error:  # whatever a damaged file makes of zipfile and numpy
             raise RunFolderError(
                 f"{self._progress}: stage {stage} can't be read back ({error}). Start again with --force."
             ) from error
@@ -231,11 +232,19 @@ def read_record(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     """A JSON file of this folder, which must have these keys."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path}: can't be read ({error}). Start again with --force.") from error
     if not isinstance(content, dict) or any(key not in content for key in keys):
         raise RunFolderError(f"{path}: isn't what fedwalk wrote ({', '.join(keys)}). Start again with --force.")
     return content
+
+
+def _account(entry: dict[str, Any]) -> Account:
+    """What a finished stage took, from the manifest; any of several exceptions if that isn't what it says."""
+    peak = entry.get("peak_rss_bytes")
+    return Account(
+        float(entry["seconds"]), Transcript.from_dict(entry["messages"]), None if peak is None else int(peak)
+    )
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:

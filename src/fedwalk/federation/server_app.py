@@ -19,6 +19,7 @@ from fedwalk.federation.job import EVENTS, federate_to_folder
 from fedwalk.federation.locks import held
 from fedwalk.federation.post import FlowerPost
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.shared_files import read_job, read_nodes
 from fedwalk.settings import Settings
 
 MOST_OFTEN = 0.2
@@ -51,7 +52,7 @@ class Events:
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Do the job."""
-    job = json.loads(Path(str(context.run_config["job"])).read_text(encoding="utf-8"))
+    job = read_job(Path(str(context.run_config["job"])))
     output = Path(job["output"])
     output.mkdir(parents=True, exist_ok=True)
     events = Events(output / EVENTS)
@@ -76,8 +77,7 @@ def run(grid: Grid, job: dict[str, Any], events: Events) -> None:
     roster = Roster.load(folder.roster)
     largest = folder.settings().largest_answer
     bound_answers(largest, job["patience"])
-    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
-    post = FlowerPost(grid, nodes, job["patience"], largest)
+    post = FlowerPost(grid, read_nodes(folder.nodes), job["patience"], largest)
     post.await_online({holder.name for holder in roster.holders if not holder.removed})
     federate_to_folder(
         post, roster, Settings.from_mapping(job["settings"]), Path(job["output"]), patience=job["patience"],

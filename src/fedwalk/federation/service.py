@@ -18,6 +18,7 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.checked_json import read_json
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.members import write_members
@@ -146,7 +147,7 @@ def last_words(log: Path, lines: int = 3) -> str:
 def read_tag(state: Path) -> str | None:
     """The tag of the processes that serve a folder, if any do or did."""
     try:
-        return str(json.loads(state.read_text(encoding="utf-8"))["tag"])
+        return str(read_json(state)["tag"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

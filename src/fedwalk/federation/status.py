@@ -2,19 +2,26 @@
 
 import hashlib
 import json
-from contextlib import suppress
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedwalk.errors import InputError
+from fedwalk.errors import FedWalkError
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import certificate_end
 from fedwalk.federation.job import EVENTS
+from fedwalk.federation.memory import read_names, read_states
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.roster import Holder, Roster
 from fedwalk.federation.service import is_running, state_of
+from fedwalk.federation.shared_files import read_events, read_job, read_nodes, read_progress
+from fedwalk.privacy.ledger import Ledger
+
+UNREADABLE = "can't be read: "
+"""How a line of the status begins whose file is damaged."""
 
 
 def is_federation(path: Path) -> bool:
@@ -25,62 +32,83 @@ def is_federation(path: Path) -> bool:
 def federation_status(path: Path) -> dict[str, Any]:
     """The server and all holders, for JSON."""
     folder = FederationFolder(path)
-    roster, running = Roster.load(folder.roster), is_running(folder.state)
-    online = _online(folder) if running else {}
-    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
+    running = is_running(folder.state)
+    roster = _readable(lambda: Roster.load(folder.roster))
     return {
-        "address": folder.settings().address,
+        "address": _readable(lambda: folder.settings().address),
         "running": running,
-        "certificate_end": certificate_end(folder.credentials().certificate).isoformat(),
-        "vertices": len(roster.names),
-        "run": _under_way(folder),
-        "holders": [
-            {
-                "name": holder.name, "devices": len(holder.devices), "address": holder.address,
-                "state": _state(holder, running, online.get(str(nodes.get(holder.name)))),
-            }
-            for holder in roster.holders
-        ],
-    }  # fmt: skip
+        "certificate_end": _readable(lambda: certificate_end(folder.credentials().certificate).isoformat()),
+        "vertices": len(roster.names) if isinstance(roster, Roster) else roster,
+        "run": _readable(lambda: _under_way(folder)),
+        "holders": _members(folder, roster, running) if isinstance(roster, Roster) else [],
+    }
+
+
+def is_unreadable(value: Any) -> bool:
+    """Whether a value of the status says that it can't be read."""
+    return isinstance(value, str) and value.startswith(UNREADABLE)
+
+
+def _readable(read: Callable[[], Any]) -> Any:
+    """What is read, or a statement in its place: one damaged file must not hide what the others say."""
+    try:
+        return read()
+    except (FedWalkError, OSError) as error:
+        return f"{UNREADABLE}{error}"
+
+
+def _members(folder: FederationFolder, roster: Roster, running: bool) -> list[dict[str, Any]]:
+    nodes = _readable(lambda: read_nodes(folder.nodes))
+    online = _online(folder) if running else {}
+
+    def state(holder: Holder) -> str:
+        if is_unreadable(nodes):
+            return "removed" if holder.removed else str(nodes)
+        return _state(holder, running, online.get(str(nodes.get(holder.name))))
+
+    return [
+        {"name": holder.name, "devices": len(holder.devices), "address": holder.address, "state": state(holder)}
+        for holder in roster.holders
+    ]
 
 
 def _under_way(folder: FederationFolder) -> dict[str, Any] | None:
     """The run that is going on: where its results go, and how far its stage is."""
+    problem: FedWalkError | None = None
     for job in folder.path.glob("job-*.json"):
-        with suppress(OSError, ValueError, LookupError):
-            output = Path(json.loads(job.read_text(encoding="utf-8"))["output"])
-            lines = (output / EVENTS).read_text(encoding="utf-8").splitlines()
-            events = [json.loads(line) for line in lines]
-            if is_alive(events[0]["pid"]):
-                last: dict[str, Any] = next((event for event in reversed(events) if "stage" in event), {})
-                return {"output": str(output), **last}
+        try:
+            output = Path(read_job(job)["output"])
+            events, _ = read_events(output / EVENTS)
+        except FedWalkError as error:
+            problem = error
+            continue
+        if events and is_alive(events[0].get("pid", 0)):
+            last: dict[str, Any] = next((event for event in reversed(events) if "stage" in event), {})
+            return {"output": str(output), **last}
+    if problem is not None:
+        raise problem
     return None
 
 
 def holder_status(path: Path) -> dict[str, Any]:
     """One holder, for JSON."""
     folder = HolderFolder(path)
-    settings = folder.settings()
-    try:
-        end: str | None = certificate_end(folder.credentials().certificate).isoformat()
-    except InputError:
-        end = None
     return {
-        "name": settings.name,
+        "name": _readable(lambda: folder.settings().name),
         "running": is_running(folder.state),
-        "terms": terms_text(settings.terms),
-        "released": _released(folder),
-        "certificate_end": end,
-        "numbering": _numbering(folder),
-        "walking": _walking(folder),
+        "terms": _readable(lambda: terms_text(folder.settings().terms)),
+        "released": _readable(lambda: _released(folder)),
+        "certificate_end": _readable(lambda: _certificate_end(folder)),
+        "numbering": _readable(lambda: _numbering(folder)),
+        "walking": _readable(lambda: read_progress(folder.progress) if folder.progress.exists() else None),
     }
 
 
-def _walking(folder: HolderFolder) -> Any:
-    try:
-        return json.loads(folder.progress.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+def _certificate_end(folder: HolderFolder) -> str | None:
+    """When the holder's certificate ends; None before it has one."""
+    if not (folder.path / "holder.pem").exists():
         return None
+    return certificate_end(folder.credentials().certificate).isoformat()
 
 
 def terms_text(terms: Terms) -> str:
@@ -95,11 +123,11 @@ def _released(folder: HolderFolder) -> str:
     lists = folder.memory / "lists.json"
     if not lists.exists():
         return "nothing yet"
-    states = json.loads(lists.read_text(encoding="utf-8"))["devices"].values()
-    totals = [state["ledger"]["per_edge"] for state in states]
-    if any(isinstance(total, str) for total in totals):
+    ledgers = (Ledger.from_dict(state.get("ledger"), str(lists)) for state in read_states(lists).values())
+    most = max((ledger.per_edge for ledger in ledgers), default=0.0)
+    if math.isinf(most):
         return "without a bound: protocol paper"
-    return f"epsilon {max(totals):g} per edge, over all runs" if totals and max(totals) else "nothing yet"
+    return f"epsilon {most:g} per edge, over all runs" if most else "nothing yet"
 
 
 def _numbering(folder: HolderFolder) -> str | None:
@@ -107,10 +135,11 @@ def _numbering(folder: HolderFolder) -> str | None:
     names = folder.memory / "names.json"
     if not names.exists():
         return None
-    content = names.read_bytes()
-    digits = hashlib.sha256(content).hexdigest()
+    known = read_names(names)
+    # As the store writes them: all holders that have the same names show the same digits.
+    digits = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     groups = " ".join(digits[i : i + 4] for i in range(0, 32, 4))
-    return f"{groups} ({len(json.loads(content)):,} vertices)"
+    return f"{groups} ({len(known):,} vertices)"
 
 
 def _online(folder: FederationFolder) -> dict[str, str]:

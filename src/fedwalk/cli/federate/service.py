@@ -113,7 +113,7 @@ def _down(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.cli.show import print_facts, print_table
-    from fedwalk.federation.status import federation_status, holder_status, is_federation
+    from fedwalk.federation.status import federation_status, holder_status, is_federation, is_unreadable
 
     if is_federation(options.folder):
         status = federation_status(options.folder)
@@ -121,8 +121,12 @@ def _status(options: argparse.Namespace) -> int:
             return _print_json(status)
         state = "running" if status["running"] else "not running"
         facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
-        facts.append(("vertices", f"{status['vertices']:,}"))
-        if run := status["run"]:
+        facts.append(
+            ("vertices", str(status["vertices"]) if is_unreadable(status["vertices"]) else f"{status['vertices']:,}")
+        )
+        if is_unreadable(run := status["run"]):
+            facts.append(("run", run))
+        elif run:
             stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
             facts.append(("run", f"{run['output']}: {stage}"))
         print_facts(str(options.folder), facts)
@@ -135,6 +139,7 @@ def _status(options: argparse.Namespace) -> int:
 
 def _show_holder(folder: Path, status: dict[str, Any]) -> int:
     from fedwalk.cli.show import print_facts
+    from fedwalk.federation.status import is_unreadable
 
     facts = [
         ("holder", f"{status['name']}, {'running' if status['running'] else 'not running'}"),
@@ -143,7 +148,9 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
         ("certificate", _until(status["certificate_end"])),
         ("numbering", status["numbering"] or "none yet"),
     ]
-    if walking := status["walking"]:
+    if is_unreadable(walking := status["walking"]):
+        facts.append(("last walks", walking))
+    elif walking:
         ago = time.time() - walking["now"]
         names = ("begun", "finished", "handed", "received", "refused")
         counts = ", ".join(f"{walking[name]:,} {name}" for name in names)
@@ -153,8 +160,12 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
 
 
 def _until(end: str | None) -> str:
+    from fedwalk.federation.status import is_unreadable
+
     if end is None:
         return "none yet: the operator's pass is missing"
+    if is_unreadable(end):
+        return end
     days = (datetime.fromisoformat(end) - datetime.now(UTC)).days
     if days < 0:
         return f"ended {counted(-days, 'day', 'days')} ago: nobody will talk to it; renew it"

@@ -161,5 +161,5 @@ def reason(body: str) -> str:
     """The server's word for a refusal, as far as it has one."""
     try:
         return str(json.loads(body)["detail"]).strip(" .")[:300]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return body[:300].strip()
