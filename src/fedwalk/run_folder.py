@@ -2,6 +2,9 @@
 
 Every file is written beside its place and moved there when complete, so a full disk or an interrupt never leaves half
 a file under a final name. `run.json` comes last: where it stands, the run is finished.
+
+Stages hold degree matrices, reports and walks: only the owner of the run may read them, whatever the umask. Results
+follow the umask.
 """
 
 import errno
@@ -40,11 +43,14 @@ FREE_TO_CHANGE = ("threads", "budget")
 """Settings that may differ when a run is resumed: nothing up to the walks depends on them."""
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file under another name and move it into place once it is whole."""
+def write_atomically(path: Path, write: Callable[[BinaryIO], object], *, private: bool = False) -> None:
+    """Write a file under another name and move it into place once it is whole.
+
+    A private file can be read by its owner alone; any other follows the caller's umask.
+    """
     partial = path.with_name(path.name + ".partial")
     try:
-        with partial.open("wb") as file:
+        with open(partial, "wb", opener=_open_private if private else None) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -62,20 +68,29 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
         ) from error
 
 
-def write_arrays(path: Path, content: NDArray[Any] | dict[str, NDArray[Any]]) -> None:
+def _open_private(path: str, flags: int) -> int:
+    """Open a file for its owner alone, even if it was there before with another mode."""
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def write_arrays(path: Path, content: NDArray[Any] | dict[str, NDArray[Any]], *, private: bool = False) -> None:
     """`write_atomically` for one array (.npy) or several by name (.npz)."""
-    if isinstance(content, dict):
-        arrays = content
-        write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
-    else:
-        array = content
-        # Given a file proper, numpy writes past Python and loses the reason when the disk is full.
-        write_atomically(path, lambda file: np.save(cast(Any, SimpleNamespace(write=file.write)), array, False))
+
+    def write(file: BinaryIO) -> None:
+        if isinstance(content, dict):
+            np.savez(file, allow_pickle=False, **content)
+        else:
+            # Given a file proper, numpy writes past Python and loses the reason when the disk is full.
+            np.save(cast(Any, SimpleNamespace(write=file.write)), content, False)
+
+    write_atomically(path, write, private=private)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """`write_atomically` for text."""
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_atomically(path, lambda file: file.write(text.encode()), private=private)
 
 
 @dataclass(slots=True)
@@ -120,23 +135,24 @@ class RunFolder:
 
     def save(self, stage: str, value: Any, account: Account) -> None:
         """Write the value, then list the stage as finished."""
+        _make(self._progress, private=True)
         if value is not None:
             for name, content in _FILES[stage](value).items():
-                write_arrays(self._progress / name, content)
+                write_arrays(self._progress / name, content, private=True)
         manifest = self._read_manifest()
         manifest["stages"][stage] = {
             "seconds": account.seconds,
             "messages": account.transcript.as_dict(),
             "peak_rss_bytes": account.peak_rss_bytes,
         }
-        write_text(self._manifest, json.dumps(manifest, indent=1))
+        write_text(self._manifest, json.dumps(manifest, indent=1), private=True)
 
     def begin(self, settings: Settings, inputs: dict[str, str | None] | None = None, origin: str = SIMULATION) -> None:
         """Set up an empty manifest and write down the settings and where the graph came from."""
-        _make(self._progress)
+        _make(self._progress, private=True)
         write_text(self.path / "settings.toml", origin + settings.to_toml(**(inputs or {})))
         start = {"fedwalk": __version__, "graph": self.fingerprint, "stages": {}}
-        write_text(self._manifest, json.dumps(start, indent=1))
+        write_text(self._manifest, json.dumps(start, indent=1), private=True)
 
     def check_resumable(self, settings: Settings) -> None:
         """Refuse to go on with another graph, other settings or another version than the run began with."""
@@ -221,9 +237,12 @@ def _remove(path: Path) -> None:
         raise RunFolderError(f"{path}: can't be removed: {error.strerror}. Name another folder.") from error
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, *, private: bool = False) -> None:
+    """Make a folder and those above it; a private one is for its owner alone, even if it was there before."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
+        if private:
+            path.chmod(0o700)
     except OSError as error:
         raise RunFolderError(f"{path}: can't be made: {error.strerror}. Name another folder.") from error
 

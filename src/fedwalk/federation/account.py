@@ -12,7 +12,7 @@ from typing import Any
 
 from fedwalk.errors import RunFolderError
 from fedwalk.federation.checked_json import read_json, reason
-from fedwalk.run_folder import write_text
+from fedwalk.federation.private_file import write_text
 
 LONGEST = 400
 """Letters of a reason."""

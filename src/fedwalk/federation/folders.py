@@ -15,7 +15,7 @@ from fedwalk.federation.checked_json import read_bounded, reason
 from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.naming import check_address, check_listen, check_name
-from fedwalk.run_folder import write_text
+from fedwalk.federation.private_file import write_text
 
 MAX_BYTES = 1 << 20
 """Of a file of settings."""

@@ -15,7 +15,7 @@ from fedwalk.federation.checked_json import parse_json, read_bounded, reason
 from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.identity import authority_fingerprint, certificate_end
 from fedwalk.federation.naming import check_address, check_name
-from fedwalk.run_folder import write_text
+from fedwalk.federation.private_file import make_private_folder, write_text
 
 KIND = "fedwalk pass 1"
 MAX_BYTES = 64 << 10
@@ -34,7 +34,7 @@ class Pass:
 
 def write_pass(path: Path, made: Pass) -> None:
     """Write the pass, for the operator to send."""
-    path.parent.mkdir(exist_ok=True)
+    make_private_folder(path.parent)
     write_text(path, json.dumps({"kind": KIND, **asdict(made)}, indent=1) + "\n")
 
 

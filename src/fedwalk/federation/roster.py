@@ -17,8 +17,8 @@ from fedwalk.errors import InputError, RunFolderError
 from fedwalk.federation.checked_json import read_json
 from fedwalk.federation.identity import Request, read_node_key
 from fedwalk.federation.naming import check_address, check_devices, check_name
+from fedwalk.federation.private_file import write_text
 from fedwalk.graph.names import is_integer
-from fedwalk.run_folder import write_text
 
 KIND = "fedwalk roster 1"
 MAX_BYTES = 1 << 30

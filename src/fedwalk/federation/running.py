@@ -15,12 +15,13 @@ from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
 from fedwalk.federation.locks import held, is_busy
+from fedwalk.federation.private_file import write_text
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import is_running, last_words
 from fedwalk.federation.shared_files import read_events, read_progress, read_run_id
 from fedwalk.job import read_run
-from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder, write_text
+from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder
 from fedwalk.settings import Settings
 from fedwalk.stages import Progress
 

@@ -23,10 +23,10 @@ from fedwalk.federation.flower import FlowerError, start_superlink, start_supern
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import read_pass
+from fedwalk.federation.private_file import write_text
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
-from fedwalk.run_folder import write_text
 
 STARTING = 90.0
 """Seconds that a SuperLink may take to listen."""
