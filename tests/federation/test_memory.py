@@ -241,7 +241,18 @@ def test_numpy_reads_a_kept_answer(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(
-    "plain", [b"[]", b"null", b'{"hops": null}', b'{"hops": {}}', rb'{"hops": "\ud800"}', b"[" * 5000, b"1e999"]
+    "plain",
+    [
+        b'{"hops": [1]}',
+        b'{"hops": 9223372036854775808}',
+        b"[]",
+        b"null",
+        b'{"hops": null}',
+        b'{"hops": {}}',
+        rb'{"hops": "\ud800"}',
+        b"[" * 5000,
+        b"1e999",
+    ],
 )
 def test_an_answer_of_other_types_is_refused_though_its_checksum_is_right(memory: Memory, plain: bytes) -> None:
     memory.keep("lists", question_key(PLAN), {"hops": 1})

@@ -47,7 +47,6 @@ MAX_FILE = 8 << 30
 
 ARRAY, PLAIN = "array ", "plain"
 _ID, _RUN = re.compile("[0-9]{1,10}"), re.compile("[0-9]{8}-[0-9a-f]{32}")
-_PLAIN_TYPES = (bool, int, float, str, list)
 SEAL = b"\nfedwalk sha256 "
 """Stands between an archive and its digest."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, FedWalkError)
@@ -252,9 +251,16 @@ def _from_bytes(data: bytes) -> Fields:
         raise ValueError("its checksum is wrong")
     with np.load(BytesIO(content), allow_pickle=False) as archive:
         plain: Fields = parse_json(archive[PLAIN].tobytes())
-        if not isinstance(plain, dict) or not all(isinstance(value, _PLAIN_TYPES) for value in plain.values()):
+        if not isinstance(plain, dict) or not all(map(_is_plain, plain.values())):
             raise ValueError("it has something else than fields")
         return plain | {name.removeprefix(ARRAY): archive[name] for name in archive.files if name.startswith(ARRAY)}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a field may be so: a number that Flower can carry, a text, or a list of texts."""
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    return isinstance(value, float | str) or (isinstance(value, list) and all(isinstance(text, str) for text in value))
 
 
 def _seal(content: bytes) -> bytes:
