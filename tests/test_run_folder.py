@@ -12,6 +12,7 @@ import pytest
 from conftest import SETTINGS
 from fedwalk.errors import RunFolderError
 from fedwalk.graph import Graph
+from fedwalk.job import embed_to_folder
 from fedwalk.model import FedWalk
 from fedwalk.protocol.degree import DegreeMatrices
 from fedwalk.protocol.messages import Sequence
@@ -202,6 +203,47 @@ def test_arrays_and_text_are_written_as_they_are(tmp_path: Path) -> None:
     with np.load(tmp_path / "b.npz") as arrays:
         assert arrays["names"].tolist() == ["ä", "b"]
     assert (tmp_path / "c.txt").read_bytes() == "ε\n".encode()
+
+
+def test_stages_are_for_their_owner_only_whatever_the_umask(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path, "graph")
+    (tmp_path / PROGRESS).mkdir(mode=0o755)
+    (tmp_path / PROGRESS / "bins.npy.partial").write_bytes(b"of an earlier run")
+    umask = os.umask(0)
+    try:
+        folder.begin(Settings())
+        folder.save("bins", np.arange(3, dtype=np.int32), Account(1.0, Transcript()))
+        folder.save("answers", {"ids": np.arange(3)}, Account(1.0, Transcript()))
+    finally:
+        os.umask(umask)
+    assert (tmp_path / PROGRESS).stat().st_mode & 0o777 == 0o700
+    kept = list((tmp_path / PROGRESS).iterdir())
+    assert {path.name for path in kept} == {"manifest.json", "bins.npy", "answers.npz"}
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+    assert (tmp_path / "settings.toml").stat().st_mode & 0o777 == 0o666
+
+
+def test_a_run_that_is_broken_off_leaves_private_stages(
+    tmp_path: Path, network: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = RunFolder.save
+
+    def breaking(folder: RunFolder, stage: str, value: object, account: Account) -> None:
+        save(folder, stage, value, account)
+        if stage == "tree":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunFolder, "save", breaking)
+    umask = os.umask(0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            embed_to_folder(network, Settings(walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
+    finally:
+        os.umask(umask)
+    stages = tmp_path / "run" / PROGRESS
+    assert stages.stat().st_mode & 0o777 == 0o700
+    assert (stages / "tree.npz").exists()
+    assert {path.stat().st_mode & 0o777 for path in stages.iterdir()} == {0o600}
 
 
 def test_results_may_be_read_by_whoever_may_read_new_files(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 Every file is written beside its place and moved there when complete, so a full disk or an interrupt never leaves half
 a file under a final name. `run.json` comes last: where it stands, the run is finished.
+
+Stages hold degree matrices, reports and walks: only the owner of the run may read them, whatever the umask. Results
+follow the umask.
 """
 
 import errno
@@ -13,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk import __version__
-from fedwalk.errors import InputError, RunFolderError
+from fedwalk.errors import RunFolderError
 from fedwalk.kernels.encoder import EncoderArrays
 from fedwalk.privacy.posterior import WeightedGraph
 from fedwalk.privacy.reports import Reports
@@ -41,11 +43,14 @@ FREE_TO_CHANGE = ("threads", "budget")
 """Settings that may differ when a run is resumed: nothing up to the walks depends on them."""
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file under another name and move it into place once it is whole."""
+def write_atomically(path: Path, write: Callable[[BinaryIO], object], *, private: bool = False) -> None:
+    """Write a file under another name and move it into place once it is whole.
+
+    A private file can be read by its owner alone; any other follows the caller's umask.
+    """
     partial = path.with_name(path.name + ".partial")
     try:
-        with partial.open("wb") as file:
+        with open(partial, "wb", opener=_open_private if private else None) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -63,20 +68,29 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
         ) from error
 
 
-def write_arrays(path: Path, content: NDArray[Any] | dict[str, NDArray[Any]]) -> None:
+def _open_private(path: str, flags: int) -> int:
+    """Open a file for its owner alone, even if it was there before with another mode."""
+    descriptor = os.open(path, flags, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def write_arrays(path: Path, content: NDArray[Any] | dict[str, NDArray[Any]], *, private: bool = False) -> None:
     """`write_atomically` for one array (.npy) or several by name (.npz)."""
-    if isinstance(content, dict):
-        arrays = content
-        write_atomically(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
-    else:
-        array = content
-        # Given a file proper, numpy writes past Python and loses the reason when the disk is full.
-        write_atomically(path, lambda file: np.save(cast(Any, SimpleNamespace(write=file.write)), array, False))
+
+    def write(file: BinaryIO) -> None:
+        if isinstance(content, dict):
+            np.savez(file, allow_pickle=False, **content)
+        else:
+            # Given a file proper, numpy writes past Python and loses the reason when the disk is full.
+            np.save(cast(Any, SimpleNamespace(write=file.write)), content, False)
+
+    write_atomically(path, write, private=private)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """`write_atomically` for text."""
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_atomically(path, lambda file: file.write(text.encode()), private=private)
 
 
 @dataclass(slots=True)
@@ -99,10 +113,12 @@ class RunFolder:
         if not self._manifest.exists():
             return {}
         entries = self._read_manifest()["stages"]
-        return {
-            name: Account(entry["seconds"], Transcript.from_dict(entry["messages"]), entry.get("peak_rss_bytes"))
-            for name, entry in entries.items()
-        }
+        try:
+            return {name: _account(entry) for name, entry in entries.items()}
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise RunFolderError(
+                f"{self._manifest}: isn't what fedwalk wrote ({error!r}). Start again with --force."
+            ) from error
 
     def has(self, stage: str) -> bool:
         """Whether the stage's value lies here and is listed as finished."""
@@ -112,30 +128,31 @@ class RunFolder:
         """The stage's value; the walks stay on disk and are mapped into memory."""
         try:
             return _LOADERS[stage](self._progress)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, InputError) as error:
+        except Exception as error:  # whatever a damaged file makes of zipfile and numpy
             raise RunFolderError(
                 f"{self._progress}: stage {stage} can't be read back ({error}). Start again with --force."
             ) from error
 
     def save(self, stage: str, value: Any, account: Account) -> None:
         """Write the value, then list the stage as finished."""
+        _make(self._progress, private=True)
         if value is not None:
             for name, content in _FILES[stage](value).items():
-                write_arrays(self._progress / name, content)
+                write_arrays(self._progress / name, content, private=True)
         manifest = self._read_manifest()
         manifest["stages"][stage] = {
             "seconds": account.seconds,
             "messages": account.transcript.as_dict(),
             "peak_rss_bytes": account.peak_rss_bytes,
         }
-        write_text(self._manifest, json.dumps(manifest, indent=1))
+        write_text(self._manifest, json.dumps(manifest, indent=1), private=True)
 
     def begin(self, settings: Settings, inputs: dict[str, str | None] | None = None, origin: str = SIMULATION) -> None:
         """Set up an empty manifest and write down the settings and where the graph came from."""
-        _make(self._progress)
+        _make(self._progress, private=True)
         write_text(self.path / "settings.toml", origin + settings.to_toml(**(inputs or {})))
         start = {"fedwalk": __version__, "graph": self.fingerprint, "stages": {}}
-        write_text(self._manifest, json.dumps(start, indent=1))
+        write_text(self._manifest, json.dumps(start, indent=1), private=True)
 
     def check_resumable(self, settings: Settings) -> None:
         """Refuse to go on with another graph, other settings or another version than the run began with."""
@@ -220,9 +237,12 @@ def _remove(path: Path) -> None:
         raise RunFolderError(f"{path}: can't be removed: {error.strerror}. Name another folder.") from error
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, *, private: bool = False) -> None:
+    """Make a folder and those above it; a private one is for its owner alone, even if it was there before."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
+        if private:
+            path.chmod(0o700)
     except OSError as error:
         raise RunFolderError(f"{path}: can't be made: {error.strerror}. Name another folder.") from error
 
@@ -231,11 +251,19 @@ def read_record(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     """A JSON file of this folder, which must have these keys."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path}: can't be read ({error}). Start again with --force.") from error
     if not isinstance(content, dict) or any(key not in content for key in keys):
         raise RunFolderError(f"{path}: isn't what fedwalk wrote ({', '.join(keys)}). Start again with --force.")
     return content
+
+
+def _account(entry: dict[str, Any]) -> Account:
+    """What a finished stage took, from the manifest; any of several exceptions if that isn't what it says."""
+    peak = entry.get("peak_rss_bytes")
+    return Account(
+        float(entry["seconds"]), Transcript.from_dict(entry["messages"]), None if peak is None else int(peak)
+    )
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:

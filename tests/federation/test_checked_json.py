@@ -1,5 +1,6 @@
 """JSON that nobody vouches for: plain values, or a ValueError that says why not."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,21 @@ from fedwalk.federation.checked_json import parse_json, read_json
     (b"NaN", "NaN is no number"),
     (b"-Infinity", "-Infinity is no number"),
     (b'{"a": 1, "a": 2}', "'a' occurs twice"),
-    (b"9" * 5000, "digits"),
+    (b"9" * 5000, "more than 20 digits"),
+    (b"[-100000000000000000000]", "more than 20 digits"),
+    (b"1e400", "1e400 is beyond what a number can be"),
+    (b"[" * 40 + b"]" * 40, "nested too deeply"),
     (b"", "Expecting value"),
-    (b'"' + b"a" * 100 + b'"', "larger than 0 MB"),
+    (b'"' + b"a" * 100 + b'"', "larger than 100 bytes"),
 ])  # fmt: skip
 def test_what_would_break_later_is_refused_here(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse_json(data, 100 if reason.startswith("larger") else 1 << 20)
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, -(2**63), "9" * 30, "\U0001f600", [[[{"a": [1.5]}]]], 1.7e308])
+def test_what_is_only_large_or_rare_is_read(value: object) -> None:
+    assert parse_json(json.dumps(value).encode()) == value
 
 
 @given(st.binary(max_size=64))

@@ -1,6 +1,7 @@
 """Becoming a federation: who is admitted, with which pass, and what of it is refused."""
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from cryptography import x509
 
 from enrolling import SERVER, holder, settings
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.federation.account import Account
 from fedwalk.federation.enrolment import admit_holder, check_reachable, enrol, found, remove_holder, renew_server
 from fedwalk.federation.folders import (
     FederationFolder,
@@ -19,6 +21,7 @@ from fedwalk.federation.folders import (
 )
 from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import Request, certificate_end, read_request
+from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import read_pass, take_pass
 from fedwalk.federation.roster import Roster
 
@@ -52,6 +55,24 @@ def test_secrets_are_for_their_owner_only(ward: FederationFolder, clinic: tuple[
     assert mode(ward.path) == mode(folder.path) == 0o700
     for public in (folder.request, passport):
         assert "PRIVATE" not in public.read_text(encoding="utf-8")
+
+
+def test_everything_in_both_folders_is_for_their_owners_only(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        operators = found(tmp_path / "ward", SERVER, days=30)
+        holders, request = holder(tmp_path, "clinic", "ann bob\n")
+        take_pass(holders, admit_holder(operators, request, days=20))
+        renew_server(operators, days=10)
+        remove_holder(operators, "clinic")
+        Account("run").save(operators.path / "federation.json")
+        write_members(operators.members, Roster.load(operators.roster))
+    finally:
+        os.umask(umask)
+    given = {holders.path / "lists.adj"}  # the owner's own file, as it was
+    for folder in (operators.path, holders.path):
+        for path in {folder, *folder.rglob("*")} - given:
+            assert mode(path) == (0o700 if path.is_dir() else 0o600), path
 
 
 def test_a_federation_is_not_made_twice(ward: FederationFolder) -> None:

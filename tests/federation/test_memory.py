@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import remembering
 from fedwalk.errors import BudgetError, ProtocolError, RunFolderError
 from fedwalk.federation.holder import answer_lists
 from fedwalk.federation.lists import KnownLists
-from fedwalk.federation.memory import MOST_ANSWERS, MOST_RUNS, Memory, question_key
+from fedwalk.federation.memory import MOST_ANSWERS, MOST_RUNS, Memory, _from_bytes, _seal, _to_bytes, question_key
 from fedwalk.federation.parcels import Fields, pack
 from fedwalk.protocol.randomness import SystemRandomness
 from privacy.devices import Untouchable
@@ -209,6 +211,131 @@ def test_a_damaged_file_is_never_taken_for_a_new_beginning(memory: Memory, damag
     with pytest.raises(RunFolderError, match=r"can't be read back .* Never start afresh"):
         asked[file]()
     assert path.read_bytes() == spoiled
+
+
+def test_no_flipped_bit_of_a_kept_answer_goes_unnoticed() -> None:
+    whole = _to_bytes({"hops": 1, "ids": np.arange(2, dtype=np.int32)})
+    assert _from_bytes(whole).keys() == {"hops", "ids"}
+    for bit in range(8 * len(whole)):
+        spoiled = bytearray(whole)
+        spoiled[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match="its checksum is wrong"):
+            _from_bytes(bytes(spoiled))
+
+
+def test_no_shortened_answer_goes_unnoticed(memory: Memory) -> None:
+    vectors(memory, SystemRandomness())
+    [path] = memory.folder.rglob("vectors-*.npz")
+    whole = path.read_bytes()
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(RunFolderError, match="its checksum is wrong"):
+            memory.recall("vectors", question_key(VECTORS))
+
+
+def test_numpy_reads_a_kept_answer(memory: Memory) -> None:
+    memory.keep("lists", question_key(PLAN), {"hops": 1, "ids": np.arange(2, dtype=np.int32)})
+    [path] = memory.folder.rglob("lists-*.npz")
+    with np.load(path) as archive:
+        assert archive["array ids"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        b'{"hops": [1]}',
+        b'{"hops": 9223372036854775808}',
+        b"[]",
+        b"null",
+        b'{"hops": null}',
+        b'{"hops": {}}',
+        rb'{"hops": "\ud800"}',
+        b"[" * 5000,
+        b"1e999",
+    ],
+)
+def test_an_answer_of_other_types_is_refused_though_its_checksum_is_right(memory: Memory, plain: bytes) -> None:
+    memory.keep("lists", question_key(PLAN), {"hops": 1})
+    [path] = memory.folder.rglob("lists-*.npz")
+    content = BytesIO()
+    np.savez(content, plain=np.frombuffer(plain, np.uint8))
+    path.write_bytes(content.getvalue() + _seal(content.getvalue()))
+    with pytest.raises(RunFolderError, match=r"can't be read back .* Never start afresh"):
+        memory.recall("lists", question_key(PLAN))
+
+
+RELEASE = ("ledger", "releases", "*")
+
+
+@pytest.mark.parametrize(("place", "values"), [
+    (("device",), [None, "0", 1, [], 10**19]),
+    (("ledger",), [None, [], "", 1, {}]),
+    (("ledger", "releases"), [None, [], "", 1, {"a": None}, {"a": []}, {"a": {}}]),
+    ((*RELEASE, "epsilon"), [None, "2", "nan", -1, True, [], {}]),
+    ((*RELEASE, "times"), [None, "1", 0, 1.5, True, [], {}]),
+    ((*RELEASE, "ends"), [None, "1", 3, 1.5, True]),
+    ((*RELEASE, "what"), [None, 1, []]),
+    ((*RELEASE, "nominal"), [None, 1, "yes"]),
+    (("answers",), [None, [], "", 1, {"a": None}]),
+    (("answers", "*"), [None, "", 1, {}, ["a"], [[1]], [1.5], [True], [2, 1], [-1], [2**40], [10**19], [None]]),
+])  # fmt: skip
+def test_states_of_other_types_are_refused_though_their_checksum_is_right(
+    memory: Memory, place: tuple[str, ...], values: list[Any]
+) -> None:
+    lists(memory, SystemRandomness())
+    whole = memory._states()
+    for value in values:
+        states = deepcopy(whole)
+        inner = states["0"]
+        *way, last = place
+        for name in way:
+            inner = inner[next(iter(inner)) if name == "*" else name]
+        inner[next(iter(inner)) if last == "*" else last] = value
+        memory._write_states(states)
+        with pytest.raises(RunFolderError, match=r"lists\.json: can't be read back .* Never start afresh"):
+            memory.list_devices(LISTS, SystemRandomness(), None)
+
+
+DAMAGED = [
+    b"", b"null", b"[]", b"{}", b"1", b'"a"', b"\xff", b"[" * 50_000, b'{"a":' * 50_000, rb'["\ud800"]', b"NaN",
+    b'{"sha256": "", "devices": null}', b'{"sha256": null, "devices": {"0": {}}}', b"9" * 5000, b"[1]", b"[null]",
+    b'{"sha256": "", "devices": {"a": {}}}', b'{"sha256": "", "devices": {"0": 1}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", DAMAGED, ids=lambda data: repr(data[:40]))
+def test_the_answer_store_refuses_files_that_fedwalk_did_not_write(memory: Memory, data: bytes) -> None:
+    memory.pin_names(["a", "b"])
+    lists(memory, SystemRandomness())
+    (memory.folder / "names.json").write_bytes(data)
+    with pytest.raises(RunFolderError, match=r"names\.json: can't be read back"):
+        memory.pin_names(["a", "b"])
+    (memory.folder / "lists.json").write_bytes(data)
+    with pytest.raises(RunFolderError, match=r"lists\.json: can't be read back"):
+        memory.list_devices(LISTS, SystemRandomness(), None)
+
+
+@pytest.mark.parametrize("name", ["names.json", "lists.json", "lock"])
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    with Memory(tmp_path).locked(10) as memory:
+        memory.pin_names(["a"])
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+
+    def use() -> None:
+        with Memory(tmp_path).locked(0) as held:
+            held.list_devices(LISTS, SystemRandomness(), None)
+            held.pin_names(["a"])
+
+    with pytest.raises(RunFolderError, match=rf"{name}: can't be .*Is a directory"):
+        use()
+
+
+def test_other_files_among_the_runs_do_not_matter(memory: Memory) -> None:
+    (memory.folder / "runs" / ".DS_Store").write_bytes(b"")
+    (memory.folder / "runs" / "zzz").mkdir()
+    memory.keep("lists", question_key(PLAN), {"hops": 1})
+    assert memory.recall("lists", question_key(PLAN)) == {"hops": 1}
 
 
 def test_a_lost_file_of_ledgers_is_never_taken_for_a_new_beginning(tmp_path: Path) -> None:

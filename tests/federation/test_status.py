@@ -35,6 +35,7 @@ from holders import Village, settle
 from simulation import GRAPHS
 
 CHOSEN: dict[str, Any] = {"walks": 2, "walk_length": 6, "dim": 4, "threads": 1}
+JOB = {"federation": "fed", "output": "run", "patience": 5.0, "keep_walks": False, "need": 1, "settings": {}}
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
@@ -64,7 +65,7 @@ def test_a_run_under_way_is_shown_until_its_process_has_ended(
     output = tmp_path / "run"
     output.mkdir()
     assert federation_status(server.path)["run"] is None
-    (server.path / "job-1.json").write_text(json.dumps({"output": str(output)}))
+    (server.path / "job-1.json").write_text(json.dumps({**JOB, "output": str(output)}))
     assert federation_status(server.path)["run"] is None
     events = output / "progress.jsonl"
     events.write_text(json.dumps({"pid": process.process.pid}) + "\n")
@@ -157,10 +158,26 @@ def test_a_holder_without_a_pass_has_no_certificate_yet(village: Village) -> Non
     assert holder_status(folder.path)["certificate_end"] is None
 
 
+def test_a_damaged_certificate_is_shown_as_one(village: Village) -> None:
+    folder = village.folders["holder-1"]
+    (folder.path / "holder.pem").write_bytes(b"\xff")
+    assert holder_status(folder.path)["certificate_end"].startswith("can't be read: ")
+
+
 def test_walking_shows_how_far_it_is(village: Village) -> None:
     folder = village.folders["holder-0"]
-    folder.progress.write_text('{"begun": 10, "finished": 3}', encoding="utf-8")
-    assert holder_status(folder.path)["walking"] == {"begun": 10, "finished": 3}
+    walking = {
+        "begun": 10,
+        "finished": 3,
+        "handed": 2,
+        "received": 1,
+        "refused": 0,
+        "bytes": 90,
+        "began": 1.5,
+        "now": 2,
+    }
+    folder.progress.write_text(json.dumps(walking), encoding="utf-8")
+    assert holder_status(folder.path)["walking"] == walking
 
 
 def test_terms_in_words() -> None:

@@ -69,6 +69,8 @@ def shorter(array: Any) -> Any:
         ("addresses", shorter),
         ("addresses", at(1, "")),
         ("addresses", at(3, "x" * 301)),
+        ("addresses", at(3, "nowhere")),
+        ("addresses", at(3, "169.254.169.254:80")),
         ("participants", to(np.empty(0, np.int32))),
         ("participants", at(3, 1)),
         ("participants", at(0, -1)),
@@ -146,7 +148,7 @@ def test_a_holder_that_the_question_does_not_name_refuses_it() -> None:
 
 
 def test_a_patience_of_an_hour_and_a_long_address_are_taken() -> None:
-    asked = replace(the_question(), patience=3600.0, addresses=["x" * 300] * 4)
+    asked = replace(the_question(), patience=3600.0, addresses=[".".join(["x" * 60] * 4) + ":65535"] * 4)
     Mill(asked, own_lists(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
 
 

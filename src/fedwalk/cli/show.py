@@ -88,16 +88,21 @@ def print_table(title: str, header: list[str], rows: list[list[str]], footer: st
         table.add_column(name, justify="left" if i == 0 else "right", header_style="dim", no_wrap=i > 0)
     for row in rows:
         table.add_row(*row)
-    console = Console()
+    console = _plain_console()
     console.print(table)
     if footer:
         console.print(footer, highlight=False, style="dim")
     console.print()
 
 
+def _plain_console() -> Console:
+    """A console that shows texts as they are: paths and names may have brackets, which rich takes for markup."""
+    return Console(markup=False, emoji=False)
+
+
 def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
     """Names and values in two columns."""
-    console = Console()
+    console = _plain_console()
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name, value in facts:
         grid.add_row(name, value)

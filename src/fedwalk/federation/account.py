@@ -4,13 +4,17 @@ It is written after every phase, so that a server that comes back knows whom it 
 """
 
 import json
+import re
 import secrets
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedwalk.run_folder import read_record, write_text
+from fedwalk.errors import RunFolderError
+from fedwalk.federation.checked_json import read_json, reason
+from fedwalk.federation.private_file import write_text
 
 LONGEST = 400
 """Letters of a reason."""
@@ -106,8 +110,51 @@ class Account:
 
     @classmethod
     def load(cls, path: Path) -> "Account":
-        """What `save` wrote."""
-        content = read_record(path, tuple(cls.__slots__))
-        for name in COUNTERS:
-            content[name] = Counter(content[name])
-        return cls(**{**content, "walks": WalkCount(**content["walks"]), "wire": Wire(**content["wire"])})
+        """What `save` wrote; RunFolderError if the file has anything else."""
+        try:
+            return _read_account(read_json(path))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{path}: can't be read ({reason(error)}). Start again with --force.") from error
+
+
+def _read_account(content: Any) -> Account:
+    """The account in a parsed file; ValueError if a field is missing, is one too many, or has another type."""
+    _require(isinstance(content, dict) and content.keys() == set(Account.__slots__), "it has other fields")
+    _require(isinstance(content["run"], str), "run isn't a name")
+    _require(_is_number(content["patience"]), "patience isn't a number of seconds")
+    simulated = content["simulated"]
+    _require(isinstance(simulated, list) and all(isinstance(name, str) for name in simulated), "simulated has no names")
+    for name in ("holders", *COUNTERS):
+        _require(_is_table(content[name], _is_count), f"{name} isn't a table of counts")
+    for name in ("lost", "refused"):
+        _require(_is_table(content[name], lambda value: isinstance(value, str)), f"{name} isn't a table of reasons")
+    _require(_is_secret(content["secret"]), "secret isn't 64 hexadecimal digits")
+    walks, wire = content["walks"], content["wire"]
+    _require(isinstance(walks, dict) and _is_table(walks.get("reasons"), _is_count), "walks has no such reasons")
+    counted = {name: value for name, value in walks.items() if name != "reasons"}
+    for name, kind, value in (("walks", WalkCount, {**counted, "reasons": 0}), ("wire", Wire, wire)):
+        _require(_is_table(value, _is_number) and value.keys() == set(kind.__slots__), f"{name} has no such counts")
+        _require(all(_is_count(n) for field, n in value.items() if field != "seconds"), f"{name} has no such counts")
+    counters = {name: Counter(content[name]) for name in COUNTERS}
+    return Account(**{**content, **counters, "walks": WalkCount(**walks), "wire": Wire(**wire)})
+
+
+def _is_secret(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _is_table(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(map(fits, value.values()))
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)

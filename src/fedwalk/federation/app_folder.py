@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 
 from fedwalk import __version__
-from fedwalk.run_folder import write_text
+from fedwalk.federation.private_file import make_private_folder, write_text
 
 PYPROJECT = f"""\
 [build-system]
@@ -49,7 +49,7 @@ def write_app(folder: Path) -> Path:
     """Write the app, ready for `flwr run`."""
     for name, text in FILES.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         write_text(path, text)
     return folder
 

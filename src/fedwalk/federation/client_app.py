@@ -46,9 +46,9 @@ from fedwalk.federation.parcels import (
     pack,
 )
 from fedwalk.federation.passes import read_pass
+from fedwalk.federation.private_file import write_text
 from fedwalk.federation.records import REFUSAL, fields_to_records, from_records
 from fedwalk.protocol.randomness import Randomness, SimulatedRandomness, SystemRandomness
-from fedwalk.run_folder import write_text
 from fedwalk.words import counted
 
 DAY = 86400.0

@@ -13,6 +13,7 @@ from fedwalk.federation.folders import FederationFolder, FederationSettings, Hol
 from fedwalk.federation.holder import PROTOCOLS, Terms
 from fedwalk.federation.lists_file import lists_of, save_lists
 from fedwalk.federation.passes import take_pass
+from fedwalk.federation.private_file import make_private_folder
 from fedwalk.federation.processes import free_port
 from fedwalk.federation.service import holding, serving
 from fedwalk.graph import Graph
@@ -55,7 +56,7 @@ def _make_holder(
     path: Path, name: str, graph: Graph, block: list[int], seed: int | None, server: FederationFolder
 ) -> HolderFolder:
     folder = HolderFolder(path / name)
-    folder.path.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder.path)
     save_lists(folder.path / LISTS, lists_of(graph, block))
     address = f"127.0.0.1:{free_port()}"
     settings = HolderSettings(name, address, address, LISTS, Terms(protocols=PROTOCOLS), seed)

@@ -36,11 +36,10 @@ from fedwalk.federation.lists_file import read_lists
 from fedwalk.federation.locks import locked
 from fedwalk.federation.naming import check_address, check_name
 from fedwalk.federation.passes import KEYS, Pass, waiting_keys, write_pass
-from fedwalk.federation.private_file import make_private_folder
+from fedwalk.federation.private_file import make_private_folder, write_text
 from fedwalk.federation.roster import Roster
 from fedwalk.federation.succession import former_end, not_ended, successor
 from fedwalk.federation.validity import date_text
-from fedwalk.run_folder import write_text
 
 REACHES_ITSELF = ("0.0.0.0", "127.0.0.1")
 AUTHORITY_YEARS = 10

@@ -10,12 +10,15 @@ from typing import Any, TypeVar, get_type_hints
 
 import tomli_w
 
-from fedwalk.errors import InputError
+from fedwalk.errors import FedWalkError, InputError
+from fedwalk.federation.checked_json import read_bounded, reason
 from fedwalk.federation.holder import Terms
 from fedwalk.federation.identity import Credentials
-from fedwalk.run_folder import write_text
+from fedwalk.federation.naming import check_address, check_listen, check_name
+from fedwalk.federation.private_file import write_text
 
-T = TypeVar("T")
+MAX_BYTES = 1 << 20
+"""Of a file of settings."""
 HINTS = {
     "holder": "It comes with the operator's pass: fedwalk federate holder FOLDER --pass FILE",
     "server": "Make the federation anew with `fedwalk federate init`.",
@@ -201,6 +204,9 @@ class HolderFolder:
         return _credentials(self.path, "holder")
 
 
+S = TypeVar("S", FederationSettings, HolderSettings)
+
+
 def write_settings(path: Path, settings: FederationSettings | HolderSettings) -> None:
     """Write the decisions as TOML; what is not decided is left out."""
     write_text(path, tomli_w.dumps(_without_none(asdict(settings))))
@@ -214,26 +220,55 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read(path: Path, kind: type[T], command: str) -> T:
+def _read(path: Path, kind: type[S], command: str) -> S:
     if not path.is_file():
         raise InputError(f"{path}: is not there. Name a folder that `{command}` made.")
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        if "terms" in table:
-            terms = table["terms"]
-            table["terms"] = Terms(**{**terms, "protocols": tuple(terms.get("protocols", Terms().protocols))})
-        _check_types(kind, table)
-        return kind(**table)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        return parse_settings(read_bounded(path, MAX_BYTES), kind)
+    except (OSError, ValueError, FedWalkError) as error:
+        why = str(error) if isinstance(error, FedWalkError) else reason(error)
         raise InputError(
-            f"{path}: can't be understood ({error}). Mend it, or move it away and make it anew: `{command}`."
+            f"{path}: can't be understood ({why}). Fix it, or move it away and make it anew: `{command}`."
         ) from error
+
+
+def parse_settings(data: bytes, kind: type[S]) -> S:
+    """The settings in a TOML file; ValueError, or one of our errors, says what is wrong with them."""
+    try:
+        table = tomllib.loads(data.decode())
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if "terms" in table:
+        table["terms"] = _terms(table["terms"])
+    _check_types(kind, table)
+    try:
+        settings = kind(**table)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    check_name(settings.name)
+    # A holder of `ldp` alone is called by no other, and has neither.
+    if settings.address or settings.listen or isinstance(settings, FederationSettings):
+        check_address(settings.address)
+        check_listen(settings.listen)
+    return settings
+
+
+def _terms(table: Any) -> Terms:
+    protocols = table.get("protocols", list(Terms().protocols)) if isinstance(table, dict) else None
+    if not isinstance(protocols, list) or not all(isinstance(name, str) for name in protocols):
+        raise ValueError("terms: needs a table, and `protocols` in it must be a list of names")
+    try:
+        return Terms(**{**table, "protocols": tuple(protocols)})
+    except TypeError as error:
+        raise ValueError(f"terms: {error}") from error
 
 
 def _check_types(kind: type[Any], table: dict[str, Any]) -> None:
     for name, hint in get_type_hints(kind).items():
         if name in table and (not isinstance(table[name], hint) or isinstance(table[name], bool)):
-            raise ValueError(f"{name} = {table[name]!r}")
+            raise ValueError(f"{name} = {str(table[name])[:80]!r}")
+        if isinstance(table.get(name), int) and not 0 <= table[name] < 1 << 63:
+            raise ValueError(f"{name}: must be a number from 0 to {(1 << 63) - 1}")
 
 
 def _credentials(path: Path, who: str) -> Credentials:

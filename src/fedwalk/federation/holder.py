@@ -5,7 +5,6 @@ the caller (`fedwalk.federation.memory`). The server is not trusted: what the ow
 done, and what isn't the protocol's is refused by the name of its field.
 """
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.errors import BudgetError, ProtocolError, SettingsError
+from fedwalk.errors import BudgetError, InputError, ProtocolError, SettingsError
+from fedwalk.federation.checked_json import parse_json
 from fedwalk.federation.lists import KnownLists, OwnLists, check_participants
+from fedwalk.federation.naming import check_devices
 from fedwalk.federation.parcels import (
     ListsAnswer,
     ListsQuestion,
@@ -37,6 +38,9 @@ from fedwalk.settings import LEAST_EPSILON, MOST_LDP_EPSILON
 PROTOCOLS = ("ldp", "paper")
 PROTOCOL_OF = {"lists": "ldp", "vectors": "paper", "matrices": "paper", "walks": "paper"}
 """By phase; the roll call says for which protocol it is."""
+
+MAX_NAMES = 1 << 30
+"""Bytes of all vertices' names, as in a roster's file."""
 
 UNBOUNDED = "its degree matrices, hops and encoded entries have no privacy bound"
 
@@ -128,13 +132,17 @@ def enter_paper(devices: dict[int, ListDevice]) -> bool:
 def vertex_names(question: RollQuestion) -> list[str]:
     """The federation's vertices in the order of their ids."""
     try:
-        names = json.loads(question.names.tobytes())
-    except (ValueError, RecursionError) as error:
+        names = parse_json(question.names.tobytes(), MAX_NAMES)
+    except ValueError as error:
         raise ProtocolError(f"RollQuestion.names: isn't JSON ({error}).") from None
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise ProtocolError("RollQuestion.names: must be a list of names.")
     if len(set(names)) < len(names):
         raise ProtocolError("RollQuestion.names: the same name stands for two vertices.")
+    try:
+        check_devices(names)
+    except InputError as error:
+        raise ProtocolError(f"RollQuestion.names: {error}") from None
     return names
 
 

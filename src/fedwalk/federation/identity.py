@@ -33,6 +33,7 @@ from fedwalk.federation.certificates import (
     reading,
     ssh_line,
 )
+from fedwalk.federation.checked_json import parse_json, read_bounded, reason
 from fedwalk.federation.naming import as_ip, check_address, check_devices, check_name, is_host
 from fedwalk.federation.private_file import store
 from fedwalk.federation.succession import read_bundle
@@ -46,6 +47,7 @@ __all__ = [
     "certificate_end",
     "fingerprint",
     "holder_request",
+    "load_request",
     "new_authority",
     "new_keys",
     "new_node_key",
@@ -176,10 +178,22 @@ def holder_request(
     return (json.dumps({**_content(request), "signatures": signatures}, indent=1) + "\n").encode()
 
 
+def load_request(path: Path) -> Request:
+    """The request in this file, of which no more is read than a request can have."""
+    try:
+        return read_request(read_bounded(path))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: can't be read ({reason(error)}). Give the request.json that the holder's `enrol` wrote."
+        ) from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
 def read_request(data: bytes) -> Request:
-    """The request in this file, everything in it checked; InputError says what is wrong and what to do."""
+    """The request in these bytes, everything in it checked; InputError says what is wrong and what to do."""
     with reading("The request", "Have the holder send the file again."):
-        content = json.loads(data.decode())
+        content = parse_json(data)
     expected = {"kind", "signatures", *(f.name for f in fields(Request))}
     fits = isinstance(content, dict) and content.keys() | {"replaces"} == expected
     if not fits or content.pop("kind") != KIND:

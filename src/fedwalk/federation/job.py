@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from fedwalk import __version__
-from fedwalk.errors import SettingsError
+from fedwalk.errors import InputError, SettingsError
 from fedwalk.federation.account import Account
 from fedwalk.federation.coordinator import Coordinator, Post
 from fedwalk.federation.flow import Embedded, run_ldp, run_paper
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.shared_files import read_refusals
 from fedwalk.graph.names import is_integer
 from fedwalk.job import PRIVACY, SIMULATED, expected
 from fedwalk.privacy.accounts import list_release, paper_releases
@@ -72,12 +73,20 @@ def federate_to_folder(
     _write_tree(path, roster, stages)
     if keep_walks and stages.has("walks"):
         write_arrays(path / "walks.npy", stages.get("walks").sequences)
-    account.refused_at_the_door = Counter(json.loads(door.read_text()) if door and door.exists() else {})
+    account.refused_at_the_door = _refused_at_the_door(door)
     seconds = {**stages.seconds(), "total": before + time.perf_counter() - began}
     record = describe(roster, settings, embedded, stages, account, seconds)
     write_text(path / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     folder.drop_progress()
     return record
+
+
+def _refused_at_the_door(notes: Path | None) -> Counter[str]:
+    """What the server's port refused. The run is done: counts that can't be read are no reason to lose it."""
+    try:
+        return Counter(read_refusals(notes) if notes else {})
+    except InputError as error:
+        return Counter({f"unreadable file ({error})": 1})
 
 
 def check_settings(settings: Settings) -> None:

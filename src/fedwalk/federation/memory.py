@@ -4,6 +4,9 @@ Asked the same again, a holder gives the same answer: another draw would be anot
 before it leaves, the state of the `ldp` devices too, and a file that can't be read is never replaced by a new
 beginning. Within a run all phases speak of the lists as they were at its roll call.
 
+An answer's file is an .npz archive with a SHA-256 of all of it behind: a zip's own checksums leave out the names of its
+members, so that a field could change its name unnoticed. numpy still reads the file.
+
     lock, names.json, lists.json           the devices' ledgers and answers, for good
     runs/<number>-<run>/snapshot.npz       the lists
     runs/<number>-<run>/<phase>-<key>.npz  answers; for the last runs only
@@ -14,6 +17,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +29,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedwalk.errors import FedWalkError, ProtocolError, RunFolderError
+from fedwalk.federation.checked_json import parse_json, read_bounded, reason
 from fedwalk.federation.lists import KnownLists
 from fedwalk.federation.parcels import Fields, pack
 from fedwalk.federation.private_file import make_private_folder, write_private
@@ -38,7 +43,15 @@ MOST_RUNS = 16
 MOST_ANSWERS = 64
 """In one run: a server that asks on and on, each time a little different, is not answered for ever."""
 
+MAX_FILE = 8 << 30
+"""Bytes of a file that is read back: more than any answer has, since no more could be sent."""
+
 ARRAY, PLAIN = "array ", "plain"
+_ID, _RUN = re.compile("[0-9]{1,10}"), re.compile("[0-9]{8}-[0-9a-f]{32}")
+SEAL = b"\nfedwalk sha256 "
+"""Stands between an archive and its digest."""
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, FedWalkError)
+"""What a kept state of the wrong types makes of the code that restores it."""
 NEVER = "Never start afresh with devices that have released something: they would draw again, and what it cost is lost."
 
 
@@ -64,7 +77,7 @@ class Memory:
     def locked(self, seconds: float) -> Iterator["Memory"]:
         """Hold the memory alone; RunFolderError if somebody else still has it after so many seconds."""
         make_private_folder(self.folder)
-        lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        lock = _open_lock(self.folder / "lock")
         try:
             _acquire(lock, self.folder, seconds)
             self._begin()
@@ -74,9 +87,9 @@ class Memory:
 
     def pin_names(self, names: list[str]) -> None:
         """Refuse a numbering that contradicts an earlier one: under another id a device would answer again."""
-        if not self._names.exists() and self._states():
-            raise _damaged(self._names, "it is missing")
-        known = _read_json(self._names) if self._names.exists() else []
+        known = read_names(self._names) if self._names.exists() else []
+        if not known and self._states():
+            raise _damaged(self._names, "it is missing, or has no names")
         for vertex, (before, now) in enumerate(zip(known, names, strict=False)):
             if before != now:
                 raise ProtocolError(
@@ -137,7 +150,7 @@ class Memory:
         for v in devices.keys() & set(map(int, states)):
             try:
                 devices[v].restore(states[str(v)])
-            except (AttributeError, KeyError, OverflowError, TypeError, ValueError, FedWalkError) as error:
+            except UNREADABLE as error:
                 raise _damaged(self._lists, error) from error
         return devices
 
@@ -155,14 +168,7 @@ class Memory:
         make_private_folder(self._runs)
 
     def _states(self) -> dict[str, Any]:
-        content = _read_json(self._lists)
-        try:
-            states: dict[str, Any] = content["devices"]
-            if content["sha256"] != _checksum(json.dumps(states)):
-                raise ValueError("its checksum is wrong")
-        except (KeyError, TypeError, ValueError) as error:
-            raise _damaged(self._lists, error) from error
-        return states
+        return read_states(self._lists)
 
     def _write_states(self, states: dict[str, Any]) -> None:
         text = json.dumps(states)
@@ -177,7 +183,7 @@ class Memory:
         if path is None or not path.exists():
             return None
         try:
-            return make(_from_bytes(path.read_bytes()))
+            return make(_from_bytes(read_bounded(path, MAX_FILE)))
         except Exception as error:  # whatever a damaged file makes of zipfile, numpy and json
             raise _damaged(path, error) from error
 
@@ -187,13 +193,34 @@ class Memory:
 
     def _new_run(self, run: str) -> Path:
         """A folder for the run, in place of the oldest."""
-        earlier = sorted(self._runs.iterdir())
+        earlier = sorted(folder for folder in self._runs.iterdir() if _RUN.fullmatch(folder.name))
         for folder in earlier[: max(0, len(earlier) + 1 - MOST_RUNS)]:
             shutil.rmtree(folder)
         number = int(earlier[-1].name.partition("-")[0]) + 1 if earlier else 0
         folder = self._runs / f"{number:08d}-{run}"
         make_private_folder(folder)
         return folder
+
+
+def read_names(path: Path) -> list[str]:
+    """The vertices' names in the order of their ids, as a roll call has pinned them."""
+    names = _read_json(path)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _damaged(path, "it is no list of names")
+    return names
+
+
+def read_states(path: Path) -> dict[str, Any]:
+    """The kept states of the `ldp` devices by id; only `ListDevice.restore` knows what is in one of them."""
+    content = _read_json(path)
+    if not isinstance(content, dict) or content.keys() != {"sha256", "devices"}:
+        raise _damaged(path, "it has other fields than fedwalk writes")
+    states = content["devices"]
+    if not isinstance(states, dict) or not all(_ID.fullmatch(v) and isinstance(s, dict) for v, s in states.items()):
+        raise _damaged(path, "it has something else than states of devices")
+    if content["sha256"] != _checksum(json.dumps(states)):
+        raise _damaged(path, "its checksum is wrong")
+    return states
 
 
 def question_key(question: Any) -> str:
@@ -223,24 +250,51 @@ def _to_bytes(fields: Fields) -> bytes:
     plain = {name: value for name, value in fields.items() if not isinstance(value, np.ndarray)}
     file = BytesIO()
     np.savez(file, allow_pickle=False, **arrays, **{PLAIN: np.frombuffer(json.dumps(plain).encode(), np.uint8)})
-    return file.getvalue()
+    return file.getvalue() + _seal(file.getvalue())
 
 
 def _from_bytes(data: bytes) -> Fields:
-    with np.load(BytesIO(data), allow_pickle=False) as content:
-        plain: Fields = json.loads(content[PLAIN].tobytes())
-        return plain | {name.removeprefix(ARRAY): content[name] for name in content.files if name.startswith(ARRAY)}
+    """The fields, if the file is whole; else any exception that there is."""
+    size = len(data) - len(_seal(b""))
+    content = data[: max(0, size)]
+    if data[max(0, size) :] != _seal(content):
+        raise ValueError("its checksum is wrong")
+    with np.load(BytesIO(content), allow_pickle=False) as archive:
+        plain: Fields = parse_json(archive[PLAIN].tobytes())
+        if not isinstance(plain, dict) or not all(map(_is_plain, plain.values())):
+            raise ValueError("it has something else than fields")
+        return plain | {name.removeprefix(ARRAY): archive[name] for name in archive.files if name.startswith(ARRAY)}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a field may be so: a number that Flower can carry, a text, or a list of texts."""
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    return isinstance(value, float | str) or (isinstance(value, list) and all(isinstance(text, str) for text in value))
+
+
+def _seal(content: bytes) -> bytes:
+    """What follows an archive; of one length, whatever the content is."""
+    return SEAL + hashlib.sha256(content).hexdigest().encode() + b"\n"
 
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return parse_json(read_bounded(path, MAX_FILE), MAX_FILE)
     except (OSError, ValueError) as error:
         raise _damaged(path, error) from error
 
 
-def _damaged(path: Path, why: object) -> RunFolderError:
-    return RunFolderError(f"{path}: can't be read back ({why}). Restore it from a copy. {NEVER}")
+def _damaged(path: Path, why: Exception | str) -> RunFolderError:
+    said = why if isinstance(why, str) else reason(why)
+    return RunFolderError(f"{path}: can't be read back ({said}). Restore it from a copy. {NEVER}")
+
+
+def _open_lock(path: Path) -> int:
+    try:
+        return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise RunFolderError(f"{path}: can't be opened ({reason(error)}). Move away what is there.") from error
 
 
 def _acquire(lock: int, folder: Path, seconds: float) -> None:

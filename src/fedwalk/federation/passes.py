@@ -6,7 +6,7 @@ moment that the pass is taken. It can be by a new authority, if the one that the
 
 import json
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,21 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from fedwalk.errors import InputError
 from fedwalk.federation.certificates import as_private, common_name, reading
+from fedwalk.federation.checked_json import parse_json, read_bounded, reason
 from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.identity import authority_fingerprint, certificate_end
 from fedwalk.federation.installing import finish_install, install
 from fedwalk.federation.locks import locked
-from fedwalk.federation.naming import check_address
+from fedwalk.federation.naming import check_address, check_name
+from fedwalk.federation.private_file import make_private_folder, write_text
 from fedwalk.federation.succession import MAX_CERTIFICATES, is_issued_by, read_bundle, vouched
 from fedwalk.federation.validity import check_validity, date_text
-from fedwalk.run_folder import write_text
 
 KIND = "fedwalk pass 1"
 KEYS = ("holder.key", "node.key")
 """Of a holder: for TLS, and its SuperNode's."""
+MAX_BYTES = 64 << 10
+"""Of a pass: a few certificates and an address have a few kilobytes."""
 NEW_PASS = "Ask the federation's operator for a new pass: `fedwalk federate admit` with this holder's request.json."
 NEW_AUTHORITY = "Ask the federation's operator to renew it: `fedwalk federate renew FOLDER --authority`."
 
@@ -48,7 +51,7 @@ class Pass:
 
 def write_pass(path: Path, made: Pass) -> None:
     """Write the pass, for the operator to send."""
-    path.parent.mkdir(exist_ok=True)
+    make_private_folder(path.parent)
     write_text(path, _as_json(made))
 
 
@@ -96,18 +99,27 @@ def read_pass(path: Path) -> Pass:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file. The operator has the pass, in its folder `passes`.")
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-        kind = content.pop("kind")
-        found_pass = Pass(**content)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+        return parse_pass(read_bounded(path, MAX_BYTES))
+    except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: isn't a pass; a request isn't one. Get it from the federation's operator."
+            f"{path}: isn't a pass ({reason(error)}); a request isn't one. Get it from the federation's operator."
         ) from error
-    if kind != KIND or not all(isinstance(value, str) for value in content.values()):
-        raise InputError(f"{path}: isn't a pass that this fedwalk can read. Get it anew from the operator.")
-    check_address(found_pass.server)
-    certificate_end(found_pass.certificate.encode())
-    return found_pass
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def parse_pass(data: bytes) -> Pass:
+    """The pass in these bytes, everything in it checked; ValueError or InputError says what is wrong."""
+    content: Any = parse_json(data)
+    expected = {"kind", *(field.name for field in fields(Pass))}
+    if not isinstance(content, dict) or content.keys() != expected:
+        raise ValueError("it has other fields")
+    if content.pop("kind") != KIND or not all(isinstance(value, str) for value in content.values()):
+        raise InputError("isn't a pass that this fedwalk can read. Get it anew from the operator.")
+    check_name(content["name"])
+    check_address(content["server"])
+    certificate_end(content["certificate"].encode())
+    return Pass(**content)
 
 
 def _check_certificate(folder: HolderFolder, path: Path, found_pass: Pass) -> dict[str, bytes]:

@@ -1,7 +1,8 @@
 """Files that only their owner may read: whole or not there, and on the disk before anybody is told.
 
-Keys, neighbour lists and what a holder has answered are kept like this. The name is durable too, since a file that a
-crash loses after its content was sent is worse than none.
+Everything in an operator's and a holder's folder is kept like this, whatever the caller's umask: keys, neighbour lists
+and answers because they are private, the rest because it is nobody else's concern. The name is durable too, since a
+file that a crash loses after its content was sent is worse than none.
 """
 
 import os
@@ -27,6 +28,11 @@ def write_private(path: Path, data: bytes) -> None:
         store(path, data, replace=True)
     except OSError as error:
         raise _failure(path, error) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_private` for text."""
+    write_private(path, text.encode())
 
 
 def store(path: Path, data: bytes, *, replace: bool) -> None:
@@ -58,5 +64,5 @@ def _sync_folder(path: Path) -> None:
 
 def _failure(path: Path, error: OSError) -> RunFolderError:
     return RunFolderError(
-        f"{path}: can't be written: {error.strerror or error}. Nothing was sent; mend that and ask again."
+        f"{path}: can't be written: {error.strerror or error}. Nothing was sent. Fix the problem and try again."
     )

@@ -11,8 +11,8 @@ from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder
 from fedwalk.federation.locks import locked
 from fedwalk.federation.members import key_in_flower, write_members
+from fedwalk.federation.private_file import make_private_folder, write_text
 from fedwalk.federation.roster import Holder, Roster
-from fedwalk.run_folder import write_text
 
 
 def register_holders(folder: FederationFolder) -> dict[str, int]:
@@ -52,8 +52,8 @@ def _known_nodes(database: Path) -> dict[bytes, int]:
 def _register(folder: FederationFolder, holder: Holder) -> int | Exception:
     """The holder's node id, or why there is none."""
     key = folder.path / "keys" / f"{holder.name}.pub"
-    key.parent.mkdir(exist_ok=True)
     try:
+        make_private_folder(key.parent)
         write_text(key, holder.node_key + "\n")
         return int(str(flwr(folder, "supernode", "register", str(key))["node-id"]))
     except (FedWalkError, KeyError, ValueError) as error:

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import InputError, RunFolderError
+from fedwalk.federation.checked_json import read_json
 from fedwalk.federation.identity import Request, read_node_key
 from fedwalk.federation.naming import check_address, check_devices, check_name
+from fedwalk.federation.private_file import write_text
 from fedwalk.graph.names import is_integer
-from fedwalk.run_folder import write_text
 
 KIND = "fedwalk roster 1"
+MAX_BYTES = 1 << 30
+"""Of a roster's file: tens of millions of vertices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +127,10 @@ class Roster:
     def load(path: Path) -> "Roster":
         """Read what `save` wrote, and check that nothing in it contradicts itself."""
         try:
-            content = json.loads(path.read_bytes().decode())
-            return _read_roster(content)
+            return _read_roster(read_json(path, MAX_BYTES))
         except OSError as error:
             raise InputError(f"{path}: can't be read ({error.strerror}). Begin a federation first.") from error
-        except (ValueError, RecursionError, InputError) as error:
+        except (ValueError, InputError) as error:
             raise InputError(
                 f"{path}: isn't fedwalk's roster, or damaged ({error}). Restore it from a copy."
             ) from error

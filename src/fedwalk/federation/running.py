@@ -10,16 +10,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedwalk.errors import FedWalkError, FedWalkWarning, RunFolderError, SettingsError
+from fedwalk.errors import FedWalkError, FedWalkWarning, InputError, RunFolderError, SettingsError
 from fedwalk.federation.flower import FlowerError, flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
 from fedwalk.federation.locks import held, is_busy
+from fedwalk.federation.private_file import write_text
 from fedwalk.federation.processes import is_alive
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import is_running, last_words
+from fedwalk.federation.shared_files import read_events, read_progress, read_run_id
 from fedwalk.job import read_run
-from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder, write_text
+from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder
 from fedwalk.settings import Settings
 from fedwalk.stages import Progress
 
@@ -109,7 +111,7 @@ def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
 def _end_forgotten(folder: FederationFolder) -> None:
     """Tell Flower that a run is over which broke off: else its holders wait a minute for the rest of a question."""
     if folder.flower_run.exists():
-        flwr(folder, "stop", folder.flower_run.read_text(encoding="utf-8").strip())
+        flwr(folder, "stop", read_run_id(folder.flower_run))
         folder.flower_run.unlink(missing_ok=True)
 
 
@@ -142,6 +144,8 @@ def _check_resumable(output: Path) -> None:
 def _finished(output: Path, settings: Settings) -> dict[str, Any]:
     """The record of a finished run, if it is the one that was asked for."""
     record = read_run(output)
+    if not isinstance(record["settings"], dict) or not isinstance(record.get("federation"), dict):
+        raise RunFolderError(f"{output}: its run.json isn't that of a federated run. Use --force to replace it.")
     for name, value in asdict(settings).items():
         old = record["settings"].get(name)
         if name in record["settings"] and name not in FREE_TO_CHANGE and value is not None and value != old:
@@ -159,15 +163,13 @@ def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder
     at, began, stage, pid = 0, time.time(), "", 0
     while True:
         alive = is_running(folder.state) and (is_alive(pid) if pid else time.time() < began + STARTING)
-        lines = _new_lines(events, at)
-        for line in lines:
-            at += len(line)
-            event = json.loads(line)
+        arrived, at = read_events(events, at)
+        for event in arrived:
             stage, pid = event.get("stage", stage), event.get("pid", pid)
             yield event
             if "ended" in event or "error" in event:
                 return
-        if not lines and not alive:
+        if not arrived and not alive:
             what = "the server has ended" if not is_running(folder.state) else "the server's part of the run has ended"
             raise RunError(f"{what}: {last_words(folder.log)}. Mend that, start it again, then go on with --resume.")
         if stage == "walks" and local:
@@ -177,17 +179,12 @@ def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder
 
 def _walking(local: Sequence[HolderFolder], began: float) -> Iterator[dict[str, Any]]:
     """How many walks have ended, by the holders' own count."""
-    found = [json.loads(holder.progress.read_bytes()) for holder in local if holder.progress.exists()]
-    current = [progress for progress in found if progress["began"] >= began]
+    known = []
+    for holder in local:
+        # Only shown: a holder whose file can't be read isn't counted.
+        with suppress(InputError):
+            known.append(read_progress(holder.progress))
+    current = [progress for progress in known if progress["began"] >= began]
     if total := sum(progress["begun"] for progress in current):
         done = sum(progress["finished"] for progress in current)
         yield {"stage": "walks", "done": min(done, total - 1), "total": total}
-
-
-def _new_lines(events: Path, at: int) -> list[bytes]:
-    """Whole lines beyond this place."""
-    if not events.exists():
-        return []
-    with events.open("rb") as file:
-        file.seek(at)
-        return [line for line in file.readlines() if line.endswith(b"\n")]

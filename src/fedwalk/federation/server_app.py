@@ -20,6 +20,7 @@ from fedwalk.federation.locks import held
 from fedwalk.federation.members import Members
 from fedwalk.federation.post import FlowerPost
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.shared_files import read_job, read_nodes
 from fedwalk.settings import Settings
 
 MOST_OFTEN = 0.2
@@ -52,7 +53,7 @@ class Events:
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Do the job."""
-    job = json.loads(Path(str(context.run_config["job"])).read_text(encoding="utf-8"))
+    job = read_job(Path(str(context.run_config["job"])))
     output = Path(job["output"])
     output.mkdir(parents=True, exist_ok=True)
     events = Events(output / EVENTS)
@@ -77,8 +78,8 @@ def run(grid: Grid, job: dict[str, Any], events: Events) -> None:
     roster = Roster.load(folder.roster)
     largest = folder.settings().largest_answer
     bound_answers(largest, job["patience"])
-    nodes = json.loads(folder.nodes.read_text(encoding="utf-8"))
     members = Members(folder.members)
+    nodes = read_nodes(folder.nodes)
     post = FlowerPost(grid, nodes, job["patience"], largest, lambda name: members.node_key(name) is not None)
     federate_to_folder(
         post, roster, Settings.from_mapping(job["settings"]), Path(job["output"]), patience=job["patience"],

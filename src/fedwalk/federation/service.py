@@ -18,17 +18,18 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.checked_json import read_json
 from fedwalk.federation.enrolment import check_reachable
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.installing import finish_install
 from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import NEW_AUTHORITY, NEW_PASS, read_pass
+from fedwalk.federation.private_file import write_text
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
 from fedwalk.federation.validity import check_validity
-from fedwalk.run_folder import write_text
 
 STARTING = 90.0
 """Seconds that a SuperLink may take to listen."""
@@ -172,7 +173,7 @@ def last_words(log: Path, lines: int = 3) -> str:
 def read_tag(state: Path) -> str | None:
     """The tag of the processes that serve a folder, if any do or did."""
     try:
-        return str(json.loads(state.read_text(encoding="utf-8"))["tag"])
+        return str(read_json(state)["tag"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

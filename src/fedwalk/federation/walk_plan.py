@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.errors import ProtocolError, SettingsError
+from fedwalk.errors import InputError, ProtocolError, SettingsError
 from fedwalk.federation.lists import OwnLists
+from fedwalk.federation.naming import check_address
 from fedwalk.federation.parcels import WalksQuestion
 from fedwalk.federation.tokens import batch_key
 from fedwalk.kernels.encoder import EncoderArrays
@@ -117,6 +118,11 @@ def _check_holders(question: WalksQuestion, me: int) -> None:
     _require(question.alive.size == n, "alive", "must be one per participant")
     reachable = all(question.addresses[i] for i in np.unique(question.owner[question.alive]).tolist())
     _require(reachable, "addresses", "must say where each holder is that takes part")
+    for address in filter(None, question.addresses):
+        try:
+            check_address(address)
+        except InputError as error:
+            raise ProtocolError(f"WalksQuestion.addresses: {error}") from error
 
 
 def session_digest(session: str) -> str:

@@ -87,7 +87,17 @@ class ListDevice:
         if state["device"] != self.identity:
             raise ProtocolError(f"device {self.identity}: the kept state is device {state['device']}'s.")
         self.ledger = Ledger.from_dict(state["ledger"], f"device {self.identity}", self.ledger.budget)
-        self.answers = {question: np.array(ids, np.int32) for question, ids in state["answers"].items()}
+        self.answers = {question: _kept_ids(ids) for question, ids in state["answers"].items()}
+
+
+def _kept_ids(ids: Any) -> NDArray[np.int32]:
+    """An answer from a kept state; ValueError if it isn't a list of ascending ids."""
+    if not isinstance(ids, list) or not all(type(i) is int for i in ids):
+        raise ValueError("an answer isn't a list of ids")
+    array = np.array(ids, np.int64)
+    if ids and (array[0] < 0 or array[-1] >= MOST_VERTICES or (np.diff(array) <= 0).any()):
+        raise ValueError("an answer's ids don't ascend, or are out of range")
+    return array.astype(np.int32)
 
 
 def _question(plan: ListPlan) -> str:

@@ -83,10 +83,12 @@ class Release:
 
     @classmethod
     def from_dict(cls, entry: dict[str, Any]) -> "Release":
-        """The release that `as_dict` described."""
-        epsilon = math.inf if entry["epsilon"] == UNBOUNDED else float(entry["epsilon"])
-        what, by, unit, why = (str(entry[name]) for name in ("what", "by", "unit", "why"))
-        return cls(what, by, int(entry["times"]), unit, epsilon, int(entry["ends"]), why, bool(entry.get("nominal")))
+        """The release that `as_dict` described; TypeError if a value isn't of its type."""
+        epsilon = math.inf if entry["epsilon"] == UNBOUNDED else float(_of(entry, "epsilon", (int, float)))
+        what, by, unit, why = (_of(entry, name, (str,)) for name in ("what", "by", "unit", "why"))
+        times, ends = (_of(entry, name, (int,)) for name in ("times", "ends"))
+        nominal = _of({"nominal": False, **entry}, "nominal", (bool,))
+        return cls(what, by, times, unit, epsilon, ends, why, nominal)
 
 
 @dataclass(slots=True)
@@ -152,6 +154,13 @@ class Ledger:
 def spoken(epsilon: float) -> float | str:
     """A number, or the word for none."""
     return UNBOUNDED if math.isinf(epsilon) else epsilon
+
+
+def _of(entry: dict[str, Any], name: str, types: tuple[type, ...]) -> Any:
+    """A value that is of one of these types exactly: True is no number."""
+    if type(entry[name]) not in types:
+        raise TypeError(f"{name} = {str(entry[name])[:40]!r}")
+    return entry[name]
 
 
 def _refusal(release: Release, spent: float, budget: float) -> str:

@@ -71,5 +71,6 @@ class Transcript:
         """The transcript that `as_dict` described."""
         transcript = cls()
         for phase, entry in phases.items():
-            transcript.traffic[phase] = Traffic(entry["count"], entry["bytes"])
+            traffic = transcript.traffic[phase]
+            traffic.count, traffic.bytes = int(entry["count"]), int(entry["bytes"])
         return transcript

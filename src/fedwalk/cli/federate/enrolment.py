@@ -266,16 +266,13 @@ def _admit(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.federation.enrolment import admit_holder
     from fedwalk.federation.folders import FederationFolder
-    from fedwalk.federation.identity import authority_fingerprint, fingerprint, read_request
+    from fedwalk.federation.identity import authority_fingerprint, fingerprint, load_request
     from fedwalk.federation.registration import register_holders
     from fedwalk.federation.service import is_running
 
     folder = FederationFolder(options.federation)
     folder.settings()
-    try:
-        request = read_request(options.request.read_bytes())
-    except InputError as error:
-        raise InputError(f"{options.request}: {error}") from error
+    request = load_request(options.request)
     _check_fingerprint(options, request)
     path = admit_holder(folder, request, options.days, new_keys=options.new_keys)
     devices, days = counted(len(request.devices), "device", "devices"), counted(options.days, "day", "days")

@@ -136,14 +136,18 @@ def _status(options: argparse.Namespace) -> int:
 
 def _show_federation(folder: Path, status: dict[str, Any]) -> int:
     from fedwalk.cli.show import print_facts, print_table
+    from fedwalk.federation.status import is_unreadable
 
     state = "running" if status["running"] else "not running"
     facts = [("server", f"{status['address']}, {state}"), ("certificate", _until(status["certificate_end"]))]
     facts += _authority_facts(status)
-    facts.append(("vertices", f"{status['vertices']:,}"))
+    vertices, run = status["vertices"], status["run"]
+    facts.append(("vertices", str(vertices) if is_unreadable(vertices) else f"{vertices:,}"))
     if status["problem"]:
         facts.append(("holders", status["problem"]))
-    if run := status["run"]:
+    if is_unreadable(run):
+        facts.append(("run", run))
+    elif run:
         stage = f"{run['stage']}, {run['done']:,} of {run['total']:,}" if "stage" in run else "begins"
         facts.append(("run", f"{run['output']}: {stage}"))
     print_facts(str(folder), facts)
@@ -153,7 +157,11 @@ def _show_federation(folder: Path, status: dict[str, Any]) -> int:
 
 def _authority_facts(status: dict[str, Any]) -> list[tuple[str, str]]:
     """The authority, the one before it while that is trusted, and who still depends on that."""
+    from fedwalk.federation.status import is_unreadable
+
     authority = status["authority"]
+    if is_unreadable(authority):
+        return [("authority", authority)]
     facts = [("authority", f"{authority['fingerprint']}, {_left(authority['end'])}")]
     behind = [one["name"] for one in status["holders"] if one["former_authority"] and one["state"] != "removed"]
     passes = f"passes by it: {', '.join(behind)}; admit these requests again" if behind else "no pass is by it"
@@ -174,6 +182,7 @@ def _row(holder: dict[str, Any]) -> list[str]:
 
 def _show_holder(folder: Path, status: dict[str, Any]) -> int:
     from fedwalk.cli.show import print_facts
+    from fedwalk.federation.status import is_unreadable
 
     facts = [
         ("holder", f"{status['name']}, {'running' if status['running'] else 'not running'}"),
@@ -184,7 +193,9 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
         *([("new keys", "wait for the operator's pass; the old ones are in use")] if status["new_keys"] else []),
         ("numbering", status["numbering"] or "none yet"),
     ]
-    if walking := status["walking"]:
+    if is_unreadable(walking := status["walking"]):
+        facts.append(("last walks", walking))
+    elif walking:
         ago = time.time() - walking["now"]
         names = ("begun", "finished", "handed", "received", "refused")
         counts = ", ".join(f"{walking[name]:,} {name}" for name in names)
@@ -194,8 +205,12 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
 
 
 def _until(end: str | None) -> str:
+    from fedwalk.federation.status import is_unreadable
+
     if end is None:
         return "none yet: the operator's pass is missing"
+    if is_unreadable(end):
+        return end
     return f"{_left(end)}: every other party refuses it; renew it" if _left(end).startswith("ended") else _left(end)
 
 

@@ -149,7 +149,8 @@ def drift(date: str, now: float) -> str | None:
     >>> drift("Thu, 01 Jan 1970 00:10:00 GMT", 4200.0)
     "this machine's clock is 3,600 s ahead of the server's; set the one that is wrong"
     """
-    with suppress(ValueError, TypeError):
+    # What Python's parser makes of a date that the server made up.
+    with suppress(ArithmeticError, LookupError, TypeError, ValueError):
         ahead = now - parsedate_to_datetime(date).timestamp()
         if abs(ahead) > MAX_DRIFT:
             where = "ahead of" if ahead > 0 else "behind"
@@ -174,5 +175,5 @@ def reason(body: str) -> str:
     """The server's word for a refusal, as far as it has one."""
     try:
         return str(json.loads(body)["detail"]).strip(" .")[:300]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return body[:300].strip()
