@@ -2,15 +2,14 @@
 
 TLS lets in only those whom the federation's authority has certified; the name in the certificate must be in the plan,
 and the call must bear the attempt's key. Only then is the body read, one call of a kind per caller at a time, and never
-more than a few megabytes. What is wrong with a call is counted by reason, and the caller is told.
+more than a few megabytes, nor for longer than half a minute. What is wrong with a call is counted by reason, and the
+caller is told. Connections are limited in front of gRPC (`holder_port`).
 
 Three calls, all on plain bytes: `Hand` (a batch of tokens; answered by how many were accepted and refused), `Probe`
 (how do you stand? answered when passive, or after a moment), `Conclude` (it is over, if you still stand as you said).
 """
 
 import asyncio
-import errno
-import socket
 import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -19,16 +18,21 @@ from typing import Any, Protocol
 
 import grpc
 
-from fedwalk.errors import ProtocolError, SettingsError
-from fedwalk.federation.couriers import KEY_FIELD, PAUSE, SERVICE
+from fedwalk.errors import ProtocolError
+from fedwalk.federation.couriers import KEY_FIELD, SERVICE
+from fedwalk.federation.holder_port import AUTHENTICATION, HolderPort
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.leading import AGREED, DISAGREED
+from fedwalk.federation.notices import Tally
 from fedwalk.federation.termination import Standing
 from fedwalk.federation.tokens import LARGEST
 
 RECEIPT = struct.Struct("<QQ")
+BODY = 30.0
+"""Seconds that a body may take to arrive: a batch of a megabyte at 35 kB a second."""
+TOO_SLOW = "too slow"
 _OPTIONS = [
-    ("grpc.so_reuseport", 0),
+    ("grpc.server_handshake_timeout_ms", int(AUTHENTICATION * 1000)),
     ("grpc.max_receive_message_length", LARGEST),
     ("grpc.max_concurrent_streams", 8),
     ("grpc.compression_enabled_algorithms_bitset", 1),  # none: a few compressed kilobytes can be gigabytes
@@ -63,6 +67,8 @@ class Endpoint:
     def __init__(self, host: Host, holders: list[str], others: Iterable[int], key: str) -> None:
         self._host, self._holders, self._others, self._key = host, holders, set(others), key
         self._present: set[tuple[int, str]] = set()
+        self._dropped = Tally("connections to this holder's port that were dropped")
+        self._port = HolderPort(self._on_drop)
         self._server = grpc.aio.server(options=_OPTIONS)
         calls = {"Hand": self._hand, "Probe": self._probe, "Conclude": self._conclude}
         handlers = {
@@ -74,24 +80,20 @@ class Endpoint:
         """Listen, waiting for an earlier process of the same holder to leave the address if need be."""
         pair = credentials.key, credentials.certificate
         tls = grpc.ssl_server_credentials([pair], credentials.authority, require_client_auth=True)
-        deadline = asyncio.get_running_loop().time() + patience
-        while not self._bound(listen, tls):
-            if asyncio.get_running_loop().time() > deadline:
-                raise SettingsError(
-                    f"listen = {listen!r}: another process listens there. End it, or take another port."
-                )
-            await asyncio.sleep(PAUSE)
+        self._server.add_secure_port(f"unix:{self._port.inner}", tls)
         await self._server.start()
-
-    def _bound(self, listen: str, tls: grpc.ServerCredentials) -> bool:
-        try:
-            return not _taken(listen) and self._server.add_secure_port(listen, tls) > 0
-        except RuntimeError:  # somebody took it just now
-            return False
+        await self._port.open(listen, patience)
 
     async def close(self, grace: float) -> None:
         """Take no more calls, and let the answers to those that have come leave, for at most so many seconds."""
+        self._port.stop_accepting()
         await self._server.stop(grace)
+        await self._port.close(grace)
+        self._dropped.finish()
+
+    def _on_drop(self, reason: str) -> None:
+        self._host.refused[reason] += 1
+        self._dropped.count(reason)
 
     def _guarded(self, name: str, call: Callable[[int, bytes], Awaitable[bytes]]) -> Any:
         """The call for those who may make it. Declared as a stream, so that this is settled before a body is read."""
@@ -99,14 +101,23 @@ class Endpoint:
         async def handle(bodies: AsyncIterator[bytes], context: Any) -> Any:
             try:
                 with self._let_in(context, name) as caller:
-                    async for body in bodies:
-                        return await call(caller, body)
-                    raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
+                    return await call(caller, await self._read(bodies, context))
             except _RefusedError as refusal:
                 self._host.refused.update(refusal.counted)
                 return await context.abort(refusal.status, refusal.message)
 
         return handle
+
+    async def _read(self, bodies: AsyncIterator[bytes], context: Any) -> bytes:
+        """The body, if it arrives in time; else the connection is dropped, for gRPC would go on reading from it."""
+        try:
+            async with asyncio.timeout(BODY):
+                async for body in bodies:
+                    return body
+        except TimeoutError:
+            self._port.drop(context.peer())
+            raise _RefusedError(grpc.StatusCode.DEADLINE_EXCEEDED, TOO_SLOW) from None
+        raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
 
     @contextmanager
     def _let_in(self, context: Any, name: str) -> Iterator[int]:
@@ -125,6 +136,7 @@ class Endpoint:
         names = [name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", [])]
         if len(names) != 1 or names[0] not in self._holders:
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "unknown sender")
+        self._port.authenticated(context.peer(), names[0])
         if dict(context.invocation_metadata()).get(KEY_FIELD) != self._key:
             raise _RefusedError(grpc.StatusCode.UNAVAILABLE, "other run")
         caller = self._holders.index(names[0])
@@ -156,19 +168,3 @@ class _RefusedError(Exception):
     def __init__(self, status: grpc.StatusCode, reason: str = "", message: str = "") -> None:
         self.status, self.message = status, message or reason
         self.counted = [reason] if reason else []
-
-
-def _taken(listen: str) -> bool:
-    """Whether somebody listens at the address; SettingsError if nobody could."""
-    host, _, port = listen.rpartition(":")
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind(address)
-            trial.listen()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            return True
-        raise SettingsError(f"listen = {listen!r}: can't listen there: {error.strerror}. Use host:port.") from error
-    return False

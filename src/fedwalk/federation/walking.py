@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.account import WalkCount
+from fedwalk.federation.connection_limits import NOT_AUTHENTICATED, TOO_MANY_PER_PARTY, TOO_MANY_UNKNOWN
 from fedwalk.federation.coordinator import Coordinator
 from fedwalk.federation.parcels import WalksAnswer, WalksQuestion
 from fedwalk.kernels.threads import Report
@@ -27,6 +28,7 @@ MOST = 2**53
 REASONS = {
     "malformed", "too large", "other run", "unknown sender", "sent twice", "out of order", "not my device",
     "unknown walk", "wrong length", "id out of range", "replayed", "after the end",
+    "too slow", NOT_AUTHENTICATED, TOO_MANY_UNKNOWN, TOO_MANY_PER_PARTY,
 }  # fmt: skip
 """For which a holder refuses what another one sends."""
 
