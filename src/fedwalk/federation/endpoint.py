@@ -20,10 +20,11 @@ import grpc
 
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.couriers import KEY_FIELD, SERVICE
-from fedwalk.federation.holder_port import AUTHENTICATION, HolderPort
+from fedwalk.federation.descriptors import raise_descriptor_limit, shortage
+from fedwalk.federation.holder_port import AUTHENTICATION, HolderPort, holder_descriptors
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.leading import AGREED, DISAGREED
-from fedwalk.federation.notices import Tally
+from fedwalk.federation.notices import Tally, say
 from fedwalk.federation.termination import Standing
 from fedwalk.federation.tokens import LARGEST
 
@@ -78,6 +79,9 @@ class Endpoint:
 
     async def open(self, listen: str, credentials: Credentials, patience: float) -> None:
         """Listen, waiting for an earlier process of the same holder to leave the address if need be."""
+        raise_descriptor_limit()
+        if warning := shortage(holder_descriptors(len(self._others))):
+            say(warning)
         pair = credentials.key, credentials.certificate
         tls = grpc.ssl_server_credentials([pair], credentials.authority, require_client_auth=True)
         self._server.add_secure_port(f"unix:{self._port.inner}", tls)

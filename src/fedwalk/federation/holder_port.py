@@ -28,6 +28,7 @@ from fedwalk.federation.connection_limits import (
     TOO_MANY_UNKNOWN,
     ConnectionLimits,
 )
+from fedwalk.federation.descriptors import RESERVE
 
 AUTHENTICATION = 10.0
 """Seconds that a connection has for its TLS handshake and its first call."""
@@ -46,6 +47,11 @@ MAX_PATH = 90
 def holder_limits() -> ConnectionLimits:
     """The limits of a holder's port."""
     return ConnectionLimits(MAX_UNKNOWN, MAX_UNKNOWN_PER_ADDRESS, MAX_PER_HOLDER)
+
+
+def holder_descriptors(others: int) -> int:
+    """How many descriptors a walk phase with so many other holders needs at most: also one to call each of them."""
+    return 3 * MAX_UNKNOWN + (3 * MAX_PER_HOLDER + 1) * others + RESERVE
 
 
 class HolderPort:

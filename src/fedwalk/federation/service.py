@@ -18,6 +18,7 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.descriptors import server_descriptors, shortage
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.members import write_members
@@ -39,7 +40,10 @@ class ServiceError(FedWalkError):
 def serving(folder: FederationFolder) -> Iterator[Started]:
     """The federation's server while the block runs: listening, with every admitted holder's key registered."""
     write_app(folder.app)
-    write_members(folder.members, Roster.load(folder.roster))
+    roster = Roster.load(folder.roster)
+    write_members(folder.members, roster)
+    if text := shortage(server_descriptors(len(roster.holders))):
+        warnings.warn(text, FedWalkWarning, stacklevel=2)
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)
