@@ -5,7 +5,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import SOON, start_command
 from conftest import Command
 from fedwalk.federation.flower import flwr
 from fedwalk.federation.folders import FederationFolder, HolderFolder, write_settings
@@ -163,8 +163,7 @@ def processes(federation: Path, tmp_path: Path) -> Iterator[list[subprocess.Pope
 
 def serve(federation: Path, processes: list[subprocess.Popen[str]]) -> tuple[subprocess.Popen[str], str]:
     """A server by the command, listening; and the tag of its processes."""
-    command = [sys.executable, "-m", "fedwalk", "federate", "server", str(federation)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server = start_command("federate", "server", federation)
     processes.append(server)
     assert server.stdout is not None
     assert "The server listens on" in server.stdout.readline()
@@ -182,7 +181,7 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
     assert again.code == 2
     assert "runs already" in again.err
     server.send_signal(signal.SIGINT)
-    out, _ = server.communicate()
+    out, _ = server.communicate(timeout=SOON)
     assert server.returncode == 0
     assert "Stopped; no process is left." in out
     assert tagged(tag) == []
@@ -192,8 +191,7 @@ def test_an_owner_hears_of_the_connection_and_of_every_question(
     fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     assert fedwalk("federate", "admit", federation, holder / "request.json").code == 0
-    given = ("federate", "holder", str(holder), "--pass", str(federation / "passes" / "clinic.json"))
-    clinic = subprocess.Popen([sys.executable, "-m", "fedwalk", *given], stdout=subprocess.PIPE, text=True)
+    clinic = start_command("federate", "holder", holder, "--pass", federation / "passes" / "clinic.json")
     processes.append(clinic)
     lines = listen(clinic)
     hear(lines, "the server can't be reached yet")
@@ -210,7 +208,7 @@ def test_an_owner_hears_of_the_connection_and_of_every_question(
     hear(lines, "roll: refused: ")
     clinic.send_signal(signal.SIGINT)
     hear(lines, "Stopped; no process is left.")
-    assert clinic.wait() == 0
+    assert clinic.wait(SOON) == 0
 
 
 def listen(process: subprocess.Popen[str]) -> "queue.Queue[str]":

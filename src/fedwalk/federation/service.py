@@ -8,13 +8,11 @@ import json
 import re
 import signal
 import socket
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
@@ -26,6 +24,7 @@ from fedwalk.federation.passes import read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.signals import postponed, undisturbed
 from fedwalk.run_folder import write_text
 
 STARTING = 90.0
@@ -78,46 +77,17 @@ def _check_free(state: Path, listen: str, settings: Path) -> None:
 def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[Started]:
     if is_running(state):
         raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
-    started = begin()
+    started: Started | None = None
     try:
-        write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
+        with postponed():
+            started = begin()
+            write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
         yield started
     finally:
-        with _undisturbed():
-            stop(started)
-            state.unlink(missing_ok=True)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Take being asked to end, or losing the terminal, as Ctrl-C: what was started is stopped on the way out.
-
-    What is ignored stays ignored: `nohup` says that losing the terminal is no reason to end.
-    """
-    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    with _handling(heeded, signal.default_int_handler):
-        yield
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Stopping must not be stopped."""
-    with _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def _handling(signals: Sequence[int], handler: Any) -> Iterator[None]:
-    """Handle these signals so for the block; only the main thread can say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in signals}
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
+        if started is not None:
+            with undisturbed():
+                stop(started)
+                state.unlink(missing_ok=True)
 
 
 def await_listening(folder: FederationFolder, started: Started) -> None:

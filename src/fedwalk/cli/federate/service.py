@@ -50,11 +50,11 @@ def _server(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.roster import Roster
-    from fedwalk.federation.service import interruptible, serving, until_stopped
+    from fedwalk.federation.service import serving, until_stopped
 
     folder = FederationFolder(options.federation)
     settings = folder.settings()
-    with interruptible(), serving(folder) as started:
+    with serving(folder) as started:
         holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
         expected = counted(len(holders), "holder", "holders")
         print(f"The server listens on {settings.listen}; {expected} may connect. Its log: {folder.log}")
@@ -69,7 +69,7 @@ def _holder(options: argparse.Namespace) -> int:
     from fedwalk.federation.identity import authority_fingerprint
     from fedwalk.federation.notices import Notices
     from fedwalk.federation.passes import take_pass
-    from fedwalk.federation.service import holding, interruptible, until_stopped
+    from fedwalk.federation.service import holding, until_stopped
 
     folder = HolderFolder(options.holder)
     settings = folder.settings()
@@ -79,7 +79,7 @@ def _holder(options: argparse.Namespace) -> int:
             f"The authority's fingerprint, to be compared by phone: {authority_fingerprint(taken.authority.encode())}"
         )
     notices = Notices(folder.log)
-    with interruptible(), holding(folder) as started:
+    with holding(folder) as started:
         print(f"Holder {settings.name} takes part; hops arrive at {settings.listen}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)
         code = until_stopped(started, lambda: _repeat(notices.new()))
