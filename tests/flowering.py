@@ -16,7 +16,8 @@ from fedwalk.federation.demo import LocalFederation, make_federation
 from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.processes import Started, stop_tagged, tagged
 from fedwalk.federation.running import run
-from fedwalk.federation.service import holding, interruptible, serving
+from fedwalk.federation.service import holding, serving
+from fedwalk.federation.signals import interruptible
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
 
@@ -59,9 +60,11 @@ class Running:
         before = {name: log.read_text(errors="replace").count(CONNECTED) for name, log in logs.items()}
         for name in names:
             self.start_holder(name)
+        end = time.monotonic() + UNHURRIED
         for name, log in logs.items():
             while log.read_text(errors="replace").count(CONNECTED) == before[name]:
-                assert self.started[name].running, log.read_text(errors="replace")[-2000:]
+                alive = self.started[name].running and time.monotonic() < end
+                assert alive, log.read_text(errors="replace")[-2000:]
                 time.sleep(0.1)
 
     def folder(self, name: str) -> HolderFolder:

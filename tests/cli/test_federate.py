@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import SOON, start_command
 from conftest import Command
 from enrolling import authority_of, dated_pass, with_fingerprint
 from fedwalk.federation.flower import flwr
@@ -297,8 +298,7 @@ def processes(federation: Path, tmp_path: Path) -> Iterator[list[subprocess.Pope
 
 def serve(federation: Path, processes: list[subprocess.Popen[str]]) -> tuple[subprocess.Popen[str], str]:
     """A server by the command, listening; and the tag of its processes."""
-    command = [sys.executable, "-m", "fedwalk", "federate", "server", str(federation)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server = start_command("federate", "server", federation)
     processes.append(server)
     assert server.stdout is not None
     assert "The server listens on" in server.stdout.readline()
@@ -316,7 +316,7 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
     assert again.code == 2
     assert "runs already" in again.err
     server.send_signal(signal.SIGINT)
-    out, _ = server.communicate()
+    out, _ = server.communicate(timeout=SOON)
     assert server.returncode == 0
     assert "Stopped; no process is left." in out
     assert tagged(tag) == []
@@ -326,8 +326,7 @@ def test_an_owner_hears_of_the_connection_and_of_every_question(
     fedwalk: Command, federation: Path, holder: Path, tmp_path: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     assert fedwalk("federate", "admit", federation, *with_fingerprint(holder / "request.json")).code == 0
-    given = ("federate", "holder", str(holder), "--pass", str(federation / "passes" / "clinic.json"))
-    clinic = subprocess.Popen([sys.executable, "-m", "fedwalk", *given], stdout=subprocess.PIPE, text=True)
+    clinic = start_command("federate", "holder", holder, "--pass", federation / "passes" / "clinic.json")
     processes.append(clinic)
     lines = listen(clinic)
     hear(lines, "the server can't be reached yet")
@@ -344,7 +343,7 @@ def test_an_owner_hears_of_the_connection_and_of_every_question(
     hear(lines, "roll: refused: ")
     clinic.send_signal(signal.SIGINT)
     hear(lines, "Stopped; no process is left.")
-    assert clinic.wait() == 0
+    assert clinic.wait(SOON) == 0
 
 
 def test_a_holder_connects_with_new_keys_and_then_by_either_authority(

@@ -1,6 +1,7 @@
 """What a person sees while waiting, and the interrupt that must not get lost meanwhile."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fedwalk.cli.show import StageBars
+from fedwalk.federation.signals import interruptible
 from fedwalk.words import bytes_text
 
 
@@ -15,9 +17,10 @@ class Interrupted:
     """Is interrupted where Python could only print the error and go on."""
 
     finished = False
+    number = signal.SIGINT
 
     def __del__(self) -> None:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(self.number)
         Interrupted.finished = True
 
 
@@ -68,6 +71,20 @@ def test_an_interrupt_in_a_destructor_waits_until_that_is_done() -> None:
 def test_an_interrupt_in_a_destructor_comes_again_without_a_report() -> None:
     with StageBars(), pytest.raises(KeyboardInterrupt):
         interrupt_in_destructor(lambda *news: threading.Event().wait(60))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+@pytest.mark.usefixtures("_usual_handler")
+def test_a_request_to_end_in_a_destructor_comes_again_where_interrupts_are_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Interrupted, "number", signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interruptible():
+        with StageBars(), pytest.raises(KeyboardInterrupt):
+            interrupt_in_destructor(lambda *news: threading.Event().wait(60))
+        assert Interrupted.finished
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
 
 
 @pytest.mark.usefixtures("_usual_handler")

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from commands import SOON, start_command, wait_until
 from fedwalk import social_network
 from fedwalk.embedding import Embedding
 from fedwalk.federation.flower import FlowerError
@@ -163,14 +163,11 @@ def interrupt_once(stage: str, settings: Settings, server: Path, run: Path) -> s
     config, events = run.with_suffix(".toml"), run / EVENTS
     write_text(config, settings.to_toml())
     given = [str(server), "-o", str(run), "--config", str(config), "--resume", "--patience", f"{UNHURRIED:g}"]
-    command = [sys.executable, "-m", "fedwalk", "federate", "run", *given]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with start_command("federate", "run", *given, stderr=subprocess.PIPE) as process:
         try:
-            while not (events.exists() and f'"stage": "{stage}"' in events.read_text()):
-                assert process.poll() is None
-                time.sleep(0.02)
+            wait_until(lambda: events.exists() and f'"stage": "{stage}"' in events.read_text(), process)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=120)
+            _, said = process.communicate(timeout=SOON)
         finally:
             process.kill()
     assert process.returncode == 130

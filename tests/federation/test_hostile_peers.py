@@ -122,7 +122,7 @@ def besiege(company: Company, attack: Callable[[Line, Job], Awaitable[None]]) ->
             async with calling(job, jobs[DAN].credentials) as line:
                 await attack(line, job)
         lurker.done.set()
-        await lurker.over.wait()
+        await asyncio.wait_for(lurker.over.wait(), 120)
 
     asyncio.run(lurk(jobs[DAN], act))
     return [worker.outcome() for worker in workers]

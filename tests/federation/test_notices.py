@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 from contextlib import redirect_stderr
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedwalk.federation.notices import MARK, Changes, Notices, say
+from fedwalk.federation.notices import MARK, Changes, Notices, Tally, say
 
 
 def append(log: Path, text: str) -> None:
@@ -49,6 +50,20 @@ def test_who_knocks_every_other_second_is_heard_once(capsys: pytest.CaptureFixtu
     for line in ("not yet", "not yet", "in", "not yet"):
         changes.say(line)
     assert capsys.readouterr().err.splitlines() == ["fedwalk: not yet", "fedwalk: in", "fedwalk: not yet"]
+
+
+def test_a_flood_is_one_line_per_kind_and_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tally = Tally("dropped")
+    for now in (1000.0, 1001.0, 1059.0, 1060.0, 1061.0):
+        monkeypatch.setattr(time, "monotonic", now.__float__)
+        tally.count("too many")
+    tally.count("too slow")
+    tally.finish()
+    tally.finish()
+    lines = ["1, too many", "3, too many", "1, too slow", "1, too many"]
+    assert capsys.readouterr().err.splitlines() == [f"fedwalk: dropped: {line}" for line in lines]
 
 
 def test_what_is_refused_every_day_is_heard_every_day(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from fedwalk.federation.service import (
     _running,
     await_listening,
     down,
-    interruptible,
     is_running,
     last_words,
     read_tag,
@@ -75,19 +73,6 @@ def test_a_run_under_way_is_shown_until_its_process_has_ended(
     assert federation_status(server.path)["run"] == {"output": str(output), "stage": "walks", "done": 7, "total": 9}
     stop(process, grace=0)
     assert federation_status(server.path)["run"] is None
-
-
-def test_what_is_ignored_stays_ignored() -> None:
-    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
-    try:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        with interruptible():
-            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-            assert signal.getsignal(signal.SIGTERM) == signal.default_int_handler
-        assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def test_a_federation_that_rests_shows_its_members(server: FederationFolder) -> None:

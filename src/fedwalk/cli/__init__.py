@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", FedWalkWarning)
         warnings.showwarning = _show_warning
         try:
-            return int(options.call(options))
+            return _call(options)
         except FedWalkError as error:
             print(f"fedwalk: error: {error}", file=sys.stderr)
             return 2
@@ -71,6 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (OSError, MemoryError) as error:
             print(f"fedwalk: error: {_in_words(error)}", file=sys.stderr)
             return 2
+
+
+def _call(options: argparse.Namespace) -> int:
+    """Call the command. One of a federation has processes to stop, also when it is ended by SIGTERM."""
+    if options.command != "federate":
+        return int(options.call(options))
+    from fedwalk.federation.signals import interruptible
+
+    with interruptible():
+        return int(options.call(options))
 
 
 def _resume_hint(options: argparse.Namespace) -> str:

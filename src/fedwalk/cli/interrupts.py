@@ -2,7 +2,8 @@
 
 Python can't raise out of a destructor: a KeyboardInterrupt that falls into one is printed and dropped, and the run goes
 on. numba runs thousands of them while it loads kernels, and half-made objects of its compiler complain when they are
-cleared away. So an interrupt that finds the program in there comes again a moment later.
+cleared away. So an interrupt that finds the program in there comes again a moment later. The same holds for other
+signals that are handled as interrupts.
 """
 
 import _thread
@@ -19,23 +20,24 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._came = False
-        self._watching = False
+        self._watched: list[int] = []
         self._again: threading.Timer | None = None
 
     def watch(self) -> None:
-        """Take the place of Python's own handler, if that is in charge."""
-        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if usual and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, self._handle)
-            self._watching = True
+        """Take the place of Python's own handler, for each signal that it handles."""
+        if threading.current_thread() is threading.main_thread():
+            signals = signal.valid_signals()
+            self._watched = [n for n in signals if signal.getsignal(n) is signal.default_int_handler]
+            for number in self._watched:
+                signal.signal(number, self._handle)
 
     def unwatch(self) -> None:
         """Give the place back."""
         if self._again is not None:
             self._again.cancel()
-        if self._watching:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            self._watching = False
+        for number in self._watched:
+            signal.signal(number, signal.default_int_handler)
+        self._watched = []
 
     def check(self) -> None:
         """Raise the interrupt that came, if one did."""
@@ -46,18 +48,21 @@ class Interrupts:
         self._came = True
         if not _delicate(frame):
             raise KeyboardInterrupt
-        self._again = threading.Timer(PATIENCE, _interrupt)
+        self._again = threading.Timer(PATIENCE, _interrupt, [number])
         self._again.daemon = True
         self._again.start()
 
 
-def _interrupt() -> None:
-    """Interrupt the main thread, by a true signal where there is one: that ends its waiting for other threads too."""
+def _interrupt(number: int) -> None:
+    """Interrupt the main thread, by a true signal where there is one: that ends its waiting for other threads too.
+
+    It is the signal that came, for another one may be ignored.
+    """
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)
+        signal.pthread_kill(main, number)
     else:
-        _thread.interrupt_main()
+        _thread.interrupt_main(signal.Signals(number))
 
 
 def _delicate(frame: FrameType | None) -> bool:

@@ -16,6 +16,10 @@ MAX_UNKNOWN, MAX_UNKNOWN_PER_ADDRESS = 256, 64
 """Connections of parties that haven't authenticated themselves yet. Python's TLS takes 256 kB for each."""
 MAX_PER_PARTY = 32
 """Connections of one known party: Flower's client and gRPC each need a few."""
+TOO_MANY_UNKNOWN = "too many connections before authentication"
+TOO_MANY_PER_PARTY = "too many connections of one holder"
+NOT_AUTHENTICATED = "not authenticated in time"
+"""Why connections are dropped."""
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class ConnectionLimits:
             return []
         oldest = next(iter(own))
         self.closed(oldest)
-        self.dropped["too many connections of one holder"] += 1
+        self.dropped[TOO_MANY_PER_PARTY] += 1
         return [oldest]
 
     def closed(self, connection: Hashable) -> None:
@@ -72,6 +76,10 @@ class ConnectionLimits:
             if not self._known[party]:
                 del self._known[party]
 
+    def is_unknown(self, connection: Hashable) -> bool:
+        """Whether this connection is open and hasn't been authenticated."""
+        return connection in self._unknown
+
     def of(self, party: str) -> list[Hashable]:
         """The connections of a known party, oldest first."""
         return list(self._known.get(party, ()))
@@ -82,5 +90,5 @@ class ConnectionLimits:
     def _drop_oldest(self, address: str) -> Hashable:
         oldest = next(connection for connection, where in self._unknown.items() if where == address)
         del self._unknown[oldest]
-        self.dropped["too many connections before authentication"] += 1
+        self.dropped[TOO_MANY_UNKNOWN] += 1
         return oldest

@@ -16,6 +16,7 @@ from fedwalk.federation.passes import take_pass
 from fedwalk.federation.private_file import make_private_folder
 from fedwalk.federation.processes import free_port
 from fedwalk.federation.service import holding, serving
+from fedwalk.federation.signals import undisturbed
 from fedwalk.graph import Graph
 
 LISTS, DAYS = "lists.adj", 30
@@ -32,10 +33,14 @@ class LocalFederation:
     def up(self) -> Iterator[None]:
         """All of it running while the block does, and nothing of it after."""
         with ExitStack() as stack:
-            stack.enter_context(serving(self.server))
-            for holder in self.holders:
-                stack.enter_context(holding(holder))
-            yield
+            try:
+                stack.enter_context(serving(self.server))
+                for holder in self.holders:
+                    stack.enter_context(holding(holder))
+                yield
+            finally:
+                with undisturbed():
+                    stack.close()
 
 
 def make_federation(path: Path, graph: Graph, holders: int, seed: int | None = None) -> LocalFederation:

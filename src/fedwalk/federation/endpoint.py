@@ -3,16 +3,14 @@
 TLS lets in only those whom the federation's authority has certified; the name in the certificate must be in the plan,
 and the call must bear the attempt's key and the caller's session. A copy of a holder's certificate has no session: the
 server gives it to the holder itself, as part of the question. Only then is the body read, one call of a kind per caller
-at a time, and never more than a few megabytes. What is wrong with a call is counted by sender and reason, and the
-caller is told.
+at a time, and never more than a few megabytes, nor for longer than half a minute. What is wrong with a call is counted
+by sender and reason, and the caller is told. Connections are limited in front of gRPC (`holder_port`).
 
 Three calls, all on plain bytes: `Hand` (a batch of tokens, answered by a receipt), `Probe` (how do you stand? answered
 when passive, or after a moment), `Conclude` (it is over, if you still stand as you said).
 """
 
 import asyncio
-import errno
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,17 +20,23 @@ from typing import Any, Protocol
 
 import grpc
 
-from fedwalk.errors import ProtocolError, SettingsError
-from fedwalk.federation.couriers import KEY_FIELD, PAUSE, SERVICE, SESSION_FIELD
+from fedwalk.errors import ProtocolError
+from fedwalk.federation.couriers import KEY_FIELD, SERVICE, SESSION_FIELD
+from fedwalk.federation.descriptors import raise_descriptor_limit, shortage
+from fedwalk.federation.holder_port import AUTHENTICATION, HolderPort, holder_descriptors
 from fedwalk.federation.identity import Credentials
 from fedwalk.federation.leading import AGREED, DISAGREED
 from fedwalk.federation.naming import is_name
+from fedwalk.federation.notices import Tally, say
 from fedwalk.federation.termination import Standing
 from fedwalk.federation.tokens import LARGEST, Receipt
 from fedwalk.federation.walk_plan import session_digest
 
+BODY = 30.0
+"""Seconds that a body may take to arrive: a batch of a megabyte at 35 kB a second."""
+TOO_SLOW = "too slow"
 _OPTIONS = [
-    ("grpc.so_reuseport", 0),
+    ("grpc.server_handshake_timeout_ms", int(AUTHENTICATION * 1000)),
     ("grpc.max_receive_message_length", LARGEST),
     ("grpc.max_concurrent_streams", 8),
     ("grpc.compression_enabled_algorithms_bitset", 1),  # none: a few compressed kilobytes can be gigabytes
@@ -72,6 +76,8 @@ class Endpoint:
         self._host, self._holders, self._others, self._key = host, holders, set(others), key
         self._sessions, self.impostors = sessions, Counter[int]()
         self._present: set[tuple[int, str]] = set()
+        self._dropped = Tally("connections to this holder's port that were dropped")
+        self._port = HolderPort(self._on_drop)
         self._server = grpc.aio.server(options=_OPTIONS)
         calls = {"Hand": self._hand, "Probe": self._probe, "Conclude": self._conclude}
         handlers = {
@@ -81,22 +87,14 @@ class Endpoint:
 
     async def open(self, listen: str, credentials: Credentials, patience: float) -> None:
         """Listen, waiting for an earlier process of the same holder to leave the address if need be."""
+        raise_descriptor_limit()
+        if warning := shortage(holder_descriptors(len(self._others))):
+            say(warning)
         pair = credentials.key, credentials.certificate
         tls = grpc.ssl_server_credentials([pair], credentials.authority, require_client_auth=True)
-        deadline = asyncio.get_running_loop().time() + patience
-        while not self._bound(listen, tls):
-            if asyncio.get_running_loop().time() > deadline:
-                raise SettingsError(
-                    f"listen = {listen!r}: another process listens there. End it, or take another port."
-                )
-            await asyncio.sleep(PAUSE)
+        self._server.add_secure_port(f"unix:{self._port.inner}", tls)
         await self._server.start()
-
-    def _bound(self, listen: str, tls: grpc.ServerCredentials) -> bool:
-        try:
-            return not _taken(listen) and self._server.add_secure_port(listen, tls) > 0
-        except RuntimeError:  # somebody took it just now
-            return False
+        await self._port.open(listen, patience)
 
     def remove(self, holder: int) -> None:
         """Refuse this holder's calls from now on."""
@@ -104,7 +102,14 @@ class Endpoint:
 
     async def close(self, grace: float) -> None:
         """Take no more calls, and let the answers to those that have come leave, for at most so many seconds."""
+        self._port.stop_accepting()
         await self._server.stop(grace)
+        await self._port.close(grace)
+        self._dropped.finish()
+
+    def _on_drop(self, reason: str) -> None:
+        self._host.refused[reason] += 1
+        self._dropped.count(reason)
 
     def _guarded(self, name: str, call: Callable[[int, bytes], Awaitable[bytes]]) -> Any:
         """The call for those who may make it. Declared as a stream, so that this is settled before a body is read."""
@@ -112,14 +117,23 @@ class Endpoint:
         async def handle(bodies: AsyncIterator[bytes], context: Any) -> Any:
             try:
                 with self._let_in(context, name) as caller:
-                    async for body in bodies:
-                        return await call(caller, body)
-                    raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
+                    return await call(caller, await self._read(bodies, context))
             except _RefusedError as refusal:
                 self._host.refused.update(refusal.counted())
                 return await context.abort(refusal.status, refusal.message)
 
         return handle
+
+    async def _read(self, bodies: AsyncIterator[bytes], context: Any) -> bytes:
+        """The body, if it arrives in time; else the connection is dropped, for gRPC would go on reading from it."""
+        try:
+            async with asyncio.timeout(BODY):
+                async for body in bodies:
+                    return body
+        except TimeoutError:
+            self._port.drop(context.peer())
+            raise _RefusedError(grpc.StatusCode.DEADLINE_EXCEEDED, TOO_SLOW) from None
+        raise _RefusedError(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large")
 
     @contextmanager
     def _let_in(self, context: Any, name: str) -> Iterator[int]:
@@ -151,6 +165,8 @@ class Endpoint:
         if not compare_digest(session_digest(str(shown.get(SESSION_FIELD, ""))), self._sessions[caller]):
             self.impostors[caller] += 1
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "another session", sender=name)
+        # Only now: a copy of the certificate must not take the connections that are kept for the holder.
+        self._port.authenticated(context.peer(), name)
         return caller
 
     async def _hand(self, caller: int, body: bytes) -> bytes:
@@ -183,19 +199,3 @@ class _RefusedError(Exception):
         """The reason with its sender, as far as that is known."""
         named = f"{self.sender}: {self.reason}" if self.sender else self.reason
         return [named] if self.reason else []
-
-
-def _taken(listen: str) -> bool:
-    """Whether somebody listens at the address; SettingsError if nobody could."""
-    host, _, port = listen.rpartition(":")
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind(address)
-            trial.listen()
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            return True
-        raise SettingsError(f"listen = {listen!r}: can't listen there: {error.strerror}. Use host:port.") from error
-    return False

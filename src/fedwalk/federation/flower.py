@@ -109,7 +109,7 @@ def flwr(folder: FederationFolder, *arguments: str) -> dict[str, object]:
     try:
         done = subprocess.run(
             command, env=environment(folder.flower), capture_output=True, text=True, timeout=PATIENCE,
-            stdin=subprocess.DEVNULL, check=False,
+            stdin=subprocess.DEVNULL, check=False, start_new_session=True,  # Ctrl-C is for us, and we decide
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise FlowerError(f"flwr {arguments[0]}: no answer in {PATIENCE:g} s. Is the server running?") from None

@@ -4,11 +4,15 @@ Flower's own lines stay in the log alone. Nothing of this is sent to anybody.
 """
 
 import sys
+import time
+from collections import Counter
 from contextlib import suppress
 from io import SEEK_END
 from pathlib import Path
 
 MARK = "fedwalk: "
+MINUTE = 60.0
+"""Seconds between two lines about the same kind of event."""
 
 
 def say(text: str) -> None:
@@ -29,6 +33,30 @@ class Changes:
         if text != self._last:
             self._last = text
             say(text)
+
+
+class Tally:
+    """Says how often something happened: per kind at most one line a minute, and the rest at the end."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._unsaid: Counter[str] = Counter()
+        self._last: dict[str, float] = {}
+
+    def count(self, kind: str) -> None:
+        """It happened once more."""
+        self._unsaid[kind] += 1
+        if time.monotonic() >= self._last.get(kind, -MINUTE) + MINUTE:
+            self._say(kind)
+
+    def finish(self) -> None:
+        """Say what hasn't been said."""
+        for kind in list(self._unsaid):
+            self._say(kind)
+
+    def _say(self, kind: str) -> None:
+        self._last[kind] = time.monotonic()
+        say(f"{self._subject}: {self._unsaid.pop(kind):,}, {kind}")
 
 
 class Notices:

@@ -29,8 +29,12 @@ def register_holders(folder: FederationFolder) -> dict[str, int]:
         known = _known_nodes(folder.database)
         nodes = {holder.name: known[key] for holder in holders if (key := key_in_flower(holder.node_key)) in known}
         fresh = [holder for holder in holders if holder.name not in nodes]
-        with ThreadPoolExecutor(4) as pool:
+        pool = ThreadPoolExecutor(4)
+        try:
             answers = dict(zip(fresh, pool.map(lambda holder: _register(folder, holder), fresh), strict=True))
+        finally:
+            # Interrupted, only those that are under way are waited for.
+            pool.shutdown(cancel_futures=True)
         nodes |= {holder.name: answer for holder, answer in answers.items() if isinstance(answer, int)}
         write_text(folder.nodes, json.dumps(nodes, indent=1))
     failures = [f"{holder.name} ({answer})" for holder, answer in answers.items() if not isinstance(answer, int)]

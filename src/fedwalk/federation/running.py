@@ -20,6 +20,7 @@ from fedwalk.federation.processes import is_alive
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import is_running, last_words
 from fedwalk.federation.shared_files import read_events, read_progress, read_run_id
+from fedwalk.federation.signals import postponed
 from fedwalk.job import read_run
 from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder
 from fedwalk.settings import Settings
@@ -94,9 +95,11 @@ def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
     events.unlink(missing_ok=True)
     write_text(path, json.dumps(job, indent=1))
     try:
-        answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
-        write_text(folder.flower_run, str(answer["run-id"]))
         try:
+            # A signal in between would leave a run whose id no one knows.
+            with postponed():
+                answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
+                write_text(folder.flower_run, str(answer["run-id"]))
             yield events
         except KeyboardInterrupt:
             _end_forgotten(folder)

@@ -8,17 +8,16 @@ import json
 import re
 import signal
 import socket
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.checked_json import read_json
+from fedwalk.federation.descriptors import server_descriptors, shortage
 from fedwalk.federation.enrolment import check_reachable
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
 from fedwalk.federation.folders import FederationFolder, HolderFolder
@@ -29,6 +28,7 @@ from fedwalk.federation.private_file import write_text
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
+from fedwalk.federation.signals import postponed, undisturbed
 from fedwalk.federation.validity import check_validity
 
 STARTING = 90.0
@@ -45,7 +45,10 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
     finish_install(folder.path)
     check_server_certificates(folder)
     write_app(folder.app)
-    write_members(folder.members, Roster.load(folder.roster))
+    roster = Roster.load(folder.roster)
+    write_members(folder.members, roster)
+    if text := shortage(server_descriptors(len(roster.holders))):
+        warnings.warn(text, FedWalkWarning, stacklevel=2)
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)
@@ -95,52 +98,23 @@ def _check_free(state: Path, listen: str, settings: Path) -> None:
 @contextmanager
 def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[Started]:
     check_stopped(state)
-    started = begin()
+    started: Started | None = None
     try:
-        write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
+        with postponed():
+            started = begin()
+            write_text(state, json.dumps({"pid": started.process.pid, "tag": started.tag, "log": str(log)}))
         yield started
     finally:
-        with _undisturbed():
-            stop(started)
-            state.unlink(missing_ok=True)
+        if started is not None:
+            with undisturbed():
+                stop(started)
+                state.unlink(missing_ok=True)
 
 
 def check_stopped(state: Path) -> None:
     """Refuse while a process serves the folder of this state file."""
     if is_running(state):
         raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Take being asked to end, or losing the terminal, as Ctrl-C: what was started is stopped on the way out.
-
-    What is ignored stays ignored: `nohup` says that losing the terminal is no reason to end.
-    """
-    heeded = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
-    with _handling(heeded, signal.default_int_handler):
-        yield
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Stopping must not be stopped."""
-    with _handling((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def _handling(signals: Sequence[int], handler: Any) -> Iterator[None]:
-    """Handle these signals so for the block; only the main thread can say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in signals}
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 def await_listening(folder: FederationFolder, started: Started) -> None:

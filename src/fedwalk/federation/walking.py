@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.account import WalkCount
 from fedwalk.federation.checked_json import parse_json
+from fedwalk.federation.connection_limits import NOT_AUTHENTICATED, TOO_MANY_PER_PARTY, TOO_MANY_UNKNOWN
 from fedwalk.federation.coordinator import Coordinator
 from fedwalk.federation.naming import is_name
 from fedwalk.federation.parcels import WalksAnswer, WalksQuestion
@@ -31,8 +32,9 @@ ATTEMPTS = 4
 MOST = 2**53
 """Of anything that a holder counts: as far as JSON's readers can count."""
 REASONS = {
-    "malformed", "too large", "other run", "another session", "unknown sender", "sent twice", "out of order",
-    "not my device", "unknown walk", "wrong length", "id out of range", "replayed", "after the end",
+    "malformed", "too large", "too slow", "other run", "another session", "unknown sender", "sent twice",
+    "out of order", "not my device", "unknown walk", "wrong length", "id out of range", "replayed", "after the end",
+    NOT_AUTHENTICATED, TOO_MANY_UNKNOWN, TOO_MANY_PER_PARTY,
 }  # fmt: skip
 """For which a holder refuses what another one sends."""
 MAX_REFUSALS = 1 << 20

@@ -42,7 +42,6 @@ def _demo(options: argparse.Namespace) -> int:
     from fedwalk.cli.show import StageBars
     from fedwalk.federation.demo import make_federation
     from fedwalk.federation.running import run
-    from fedwalk.federation.service import interruptible
     from fedwalk.graph import load_graph, social_network
     from fedwalk.settings import Settings
 
@@ -56,7 +55,7 @@ def _demo(options: argparse.Namespace) -> int:
         federation = make_federation(options.output, graph, options.holders, options.seed)
         bars("keys", 1, 1)
         bars("start", 0, 1)
-        with interruptible(), federation.up():
+        with federation.up():
             bars("start", 1, 1)
             record = run(
                 federation.server, settings, options.output / "run", patience=options.patience, progress=bars,

@@ -55,12 +55,11 @@ def _run(options: argparse.Namespace) -> int:
     from fedwalk.cli.show import StageBars
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.running import run
-    from fedwalk.federation.service import interruptible
 
     settings = chosen(options)
     folder = FederationFolder(options.federation)
     name = folder.settings().name
-    with interruptible(), StageBars(f"{settings.protocol} over {name}") as bars:
+    with StageBars(f"{settings.protocol} over {name}") as bars:
         record = run(
             folder, settings, options.output, patience=options.patience, force=options.force, resume=options.resume,
             keep_walks=options.keep_walks, need=options.need, progress=bars,

@@ -54,11 +54,11 @@ def _server(options: argparse.Namespace) -> int:
     need_flower()
     from fedwalk.federation.folders import FederationFolder
     from fedwalk.federation.roster import Roster
-    from fedwalk.federation.service import interruptible, serving, until_stopped
+    from fedwalk.federation.service import serving, until_stopped
 
     folder = FederationFolder(options.federation)
     settings = folder.settings()
-    with interruptible(), serving(folder) as started:
+    with serving(folder) as started:
         holders = [holder for holder in Roster.load(folder.roster).holders if not holder.removed]
         expected = counted(len(holders), "holder", "holders")
         print(f"The server listens on {settings.listen}; {expected} may connect. Its log: {folder.log}")
@@ -73,7 +73,7 @@ def _holder(options: argparse.Namespace) -> int:
     from fedwalk.federation.identity import authority_fingerprint
     from fedwalk.federation.notices import Notices
     from fedwalk.federation.passes import take_pass, waiting_keys
-    from fedwalk.federation.service import check_stopped, holding, interruptible, until_stopped
+    from fedwalk.federation.service import check_stopped, holding, until_stopped
 
     folder = HolderFolder(options.holder)
     settings = folder.settings()
@@ -91,7 +91,7 @@ def _holder(options: argparse.Namespace) -> int:
     if waiting_keys(folder):
         print("New keys wait for the operator's pass. Once the operator has admitted them, the old ones are refused.")
     notices = Notices(folder.log)
-    with interruptible(), holding(folder) as started:
+    with holding(folder) as started:
         hops = f"hops arrive at {settings.listen}" if settings.address else "no address: ldp alone"
         print(f"Holder {settings.name} takes part; {hops}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)

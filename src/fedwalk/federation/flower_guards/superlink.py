@@ -15,6 +15,7 @@ from typing import Any
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.app_folder import app_digest
 from fedwalk.federation.connection_limits import ConnectionLimits
+from fedwalk.federation.descriptors import raise_descriptor_limit
 from fedwalk.federation.flower_guards.hooks import check_app, replace
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
 from fedwalk.federation.flower_guards.local_requests import LOCAL_LIMITS, LocalRequests
@@ -30,6 +31,7 @@ EVERY, START = 1.0, 0.05
 
 def main() -> None:
     """Guard, then be `flower-superlink`."""
+    raise_descriptor_limit()
     folder = FederationFolder(Path(sys.argv.pop(1)))
     module = import_module("flwr.superlink.cli.flower_superlink")
     start_only(app_digest(folder.app))

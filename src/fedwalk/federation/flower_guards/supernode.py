@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fedwalk.errors import ProtocolError
+from fedwalk.federation.descriptors import raise_descriptor_limit
 from fedwalk.federation.flower_guards.fleet_client import CONNECTION, guard_fleet_client
 from fedwalk.federation.flower_guards.hooks import check_app, replace
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
@@ -37,6 +38,7 @@ RUN_IS_ON = 60.0
 
 def main() -> None:
     """Guard, then be `flower-supernode`."""
+    raise_descriptor_limit()
     folder, digest = HolderFolder(Path(sys.argv.pop(1))), sys.argv.pop(1)
     module = import_module("flwr.supernode.cli.flower_supernode")
     start_superexec_by_module(import_module("flwr.supernode.start_client_internal"))
