@@ -4,6 +4,7 @@ Holders are killed, stopped, cut off, removed, copied and left without disk spac
 killed in every phase. What could be saved is saved: a holder that comes back within the run's patience costs nothing.
 """
 
+import hashlib
 import json
 import os
 import resource
@@ -129,8 +130,6 @@ def copied(bench: Bench) -> None:
 
 def _key_of_the_walks(bench: Bench) -> str:
     """The attempt's key: holders know it, so a copy of one may."""
-    import hashlib
-
     notes = next(bench.up.federation.server.path.parent.parent.rglob("stages/federation.json"))
     return hashlib.sha256(f"{read_json(notes)['run']} walks 0".encode()).hexdigest()[:32]
 
@@ -169,11 +168,11 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_every_walk_is_finished_or_lost_for_a_reason(bench: Bench, name: str, tmp_path: Path) -> None:
-    fault, acting = FAULTS[name], list[threading.Thread]()
+    fault, acting, now = FAULTS[name], list[threading.Thread](), time.time()
 
     def act() -> None:
         if fault.stage == "walks":
-            _await_walking(bench)
+            _await_walking(bench, now)
         fault.act(bench)
 
     def begin() -> None:
@@ -194,9 +193,9 @@ def _output(bench: Bench, path: Path) -> Path:
     return bench.up.federation.server.path.parent.parent / path.name / "run"
 
 
-def _await_walking(bench: Bench) -> None:
-    progress, now = bench.up.folder("holder-1").progress, time.time()
-    while not (progress.exists() and (found := read_json(progress))["began"] > now - 60 and found["handed"] > 0):
+def _await_walking(bench: Bench, since: float) -> None:
+    progress = bench.up.folder("holder-1").progress
+    while not (progress.exists() and (found := read_json(progress))["began"] > since and found["handed"] > 0):
         time.sleep(0.02)
 
 
