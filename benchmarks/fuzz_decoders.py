@@ -182,7 +182,7 @@ def _store() -> dict[str, Decoder]:
 
 
 def _of_archives(samples: list[bytes]) -> Recipe:
-    """Archives with a digest behind."""
+    """Archives followed by a digest."""
     return Recipe(samples, seal=lambda data: data + _seal(data), open=lambda data: data[: data.rindex(SEAL)])
 
 
