@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -40,7 +41,7 @@ SAVE_EVERY = 5.0
 
 @dataclass
 class Tally:
-    """What became of a decoder's inputs."""
+    """What became of a decoder's inputs. Seconds are those of the processor, whatever else it does meanwhile."""
 
     inputs: int = 0
     accepted: int = 0
@@ -74,10 +75,10 @@ def try_inputs(decoder: Decoder, random: Random, inputs: int) -> Tally:
     """Spoil so many inputs and decode them."""
     tally = Tally()
     refusals: tuple[type[Exception], ...] = (FedWalkError, *decoder.may_raise)
-    began = time.perf_counter()
+    began = time.thread_time()
     for _ in range(inputs):
         data = spoiled(decoder.recipe, random)
-        start = time.perf_counter()
+        start = time.thread_time()
         try:
             decoder.decode(data)
             tally.accepted += 1
@@ -87,11 +88,11 @@ def try_inputs(decoder: Decoder, random: Random, inputs: int) -> Tally:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             tally.crashes.append((data, traceback.format_exc()))
-        seconds = time.perf_counter() - start
+        seconds = time.thread_time() - start
         tally.slowest = max(tally.slowest, seconds)
         if seconds > SLOW:
             tally.crashes.append((data, f"took {seconds:.1f} s"))
-    tally.inputs, tally.seconds = inputs, time.perf_counter() - began
+    tally.inputs, tally.seconds = inputs, time.thread_time() - began
     return tally
 
 
@@ -135,7 +136,7 @@ class State:
         if len(list(self.crashes.glob(f"{stem}-*.txt"))) < MAX_CRASHES:
             path = self.crashes / f"{stem}-{hashlib.sha256(data).hexdigest()[:12]}"
             path.write_bytes(data)
-            path.with_suffix(".txt").write_text(why, encoding="utf-8", errors="backslashreplace")
+            path.with_name(path.name + ".txt").write_text(why, encoding="utf-8", errors="backslashreplace")
             print(f"{name}: {why.strip().splitlines()[-1][:200]} ({path})", file=sys.stderr, flush=True)
 
     def save(self) -> None:
@@ -197,6 +198,8 @@ def main() -> None:
     options = parser.parse_args()
     names = options.only or list(decoders())
     state = State(options.state, options.seed)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background commands with the first one ignored
+        signal.signal(number, signal.default_int_handler)
     run(state, names, options.inputs, 60 * options.minutes)
     print(report(state, names), f"\n{machine()}", sep="\n")
     sys.exit(1 if state.crashes.exists() else 0)

@@ -6,6 +6,7 @@ samples are made by fedwalk's own code, keys and signatures anew at each start.
 
 import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -18,18 +19,30 @@ from typing import Any, BinaryIO, cast
 import h11
 import numpy as np
 import tomli_w
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA384
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
 from fuzz_mutations import Recipe
 
 from fedwalk.errors import FedWalkError
 from fedwalk.federation.account import Account
+from fedwalk.federation.certificates import as_private
 from fedwalk.federation.checked_json import parse_json
 from fedwalk.federation.flower_guards.fleet_client import drift, reason
 from fedwalk.federation.flower_guards.request_limits import RefusedError, _claimed_key, claimed_length
 from fedwalk.federation.folders import FederationSettings, HolderSettings, _read, _without_none
 from fedwalk.federation.holder import Terms, answer_lists, vertex_names
-from fedwalk.federation.identity import admit, holder_request, new_authority, new_keys, new_node_key, read_request
+from fedwalk.federation.identity import (
+    admit,
+    fingerprint,
+    holder_request,
+    new_authority,
+    new_keys,
+    new_node_key,
+    read_request,
+)
 from fedwalk.federation.lists import KnownLists, OwnLists
 from fedwalk.federation.members import Members
 from fedwalk.federation.memory import ARRAY, PLAIN, SEAL, Memory, _seal, _to_bytes, read_names
@@ -139,9 +152,9 @@ def _of_file(read: Callable[[Path], object], *samples: Any) -> Decoder:
 
 def _sent_files() -> dict[str, Decoder]:
     """Files that people send each other, and what the operator makes of them."""
-    node = new_node_key()
+    tls_key, node_key = new_keys(), new_node_key()
     requests = [
-        holder_request("clinic", "192.0.2.8:7443", ["ada", "Zoë", "10"], new_keys(), node),
+        holder_request("clinic", "192.0.2.8:7443", ["ada", "Zoë", "10"], tls_key, node_key),
         holder_request("ward-7", "[2001:db8::7]:9", ["9"], new_keys(), new_node_key()),
     ]
     authority = new_authority("demo", 30)
@@ -149,12 +162,33 @@ def _sent_files() -> dict[str, Decoder]:
     given = Pass("clinic", "192.0.2.7:9092", authority.certificate.decode(), admit(authority, first, 20).decode())
     roster = Roster().admitted(first).admitted(second)
     members = {holder.name: holder.node_key for holder in roster.holders}
+    signed = Recipe(requests[:1], is_json=True, seal=partial(_signed, tls_key, node_key))
     return {
         "request": Decoder(read_request, Recipe(requests, is_json=True)),
+        "signed request": Decoder(partial(_admitted, Roster().admitted(second)), signed),
         "pass": _of_file(read_pass, {"kind": KIND, **asdict(given)}),
         "roster": _of_file(Roster.load, {"kind": ROSTER, **asdict(roster)}, {"kind": ROSTER, **asdict(Roster())}),
         "members": _of_file(_read_members, members),
     }
+
+
+def _signed(tls_key: bytes, node_key: bytes, data: bytes) -> bytes:
+    """A request with whatever content, signed by its holder: a hostile one can sign what it likes."""
+    try:
+        content = json.loads(data)
+        payload = json.dumps({name: content[name] for name in content if name != "signatures"}, sort_keys=True).encode()
+        keys = [as_private(load_pem_private_key(tls_key, None)), as_private(load_ssh_private_key(node_key, None))]
+        content["signatures"] = [b64encode(key.sign(payload, ec.ECDSA(SHA384()))).decode() for key in keys]
+        return json.dumps(content).encode()
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return data
+
+
+def _admitted(roster: Roster, data: bytes) -> None:
+    """As the operator does: read the request, show its fingerprint, enter the holder."""
+    request = read_request(data)
+    fingerprint(request)
+    roster.admitted(request).digest()
 
 
 def _read_members(path: Path) -> None:
@@ -180,7 +214,7 @@ def _store() -> dict[str, Decoder]:
 
 
 def _of_archives(samples: list[bytes]) -> Recipe:
-    """Archives with a digest behind."""
+    """Archives followed by a digest."""
     return Recipe(samples, seal=lambda data: data + _seal(data), open=lambda data: data[: data.rindex(SEAL)])
 
 

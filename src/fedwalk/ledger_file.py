@@ -20,7 +20,7 @@ def read_ledger(path: Path) -> Ledger:
         return Ledger()
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(f"{path}: is no readable ledger ({error}). Restore it, or name another file.") from error
     return Ledger.from_dict(content, str(path))
 

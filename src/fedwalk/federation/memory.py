@@ -4,7 +4,7 @@ Asked the same again, a holder gives the same answer: another draw would be anot
 before it leaves, the state of the `ldp` devices too, and a file that can't be read is never replaced by a new
 beginning. Within a run all phases speak of the lists as they were at its roll call.
 
-An answer's file is an .npz archive with a SHA-256 of all of it behind: a zip's own checksums leave out the names of its
+An answer's file is an .npz archive followed by a SHA-256 of all of it: a zip's own checksums leave out the names of its
 members, so that a field could change its name unnoticed. numpy still reads the file.
 
     lock, names.json, lists.json           the devices' ledgers and answers, for good
@@ -49,7 +49,7 @@ MAX_FILE = 8 << 30
 ARRAY, PLAIN = "array ", "plain"
 _ID, _RUN = re.compile("[0-9]{1,10}"), re.compile("[0-9]{8}-[0-9a-f]{32}")
 SEAL = b"\nfedwalk sha256 "
-"""Stands between an archive and its digest."""
+"""Separates an archive from its digest."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, FedWalkError)
 """What a kept state of the wrong types makes of the code that restores it."""
 NEVER = "Never start afresh with devices that have released something: they would draw again, and what it cost is lost."
@@ -254,7 +254,7 @@ def _to_bytes(fields: Fields) -> bytes:
 
 
 def _from_bytes(data: bytes) -> Fields:
-    """The fields, if the file is whole; else any exception that there is."""
+    """The fields, if the file is whole; a damaged one raises whatever its parsers do."""
     size = len(data) - len(_seal(b""))
     content = data[: max(0, size)]
     if data[max(0, size) :] != _seal(content):

@@ -145,7 +145,7 @@ def _carried(ip: Ip) -> Ip:
 
 
 def _kind_of_ip(ip: Ip) -> str | None:
-    """Why nobody else is at this address; None if somebody can be, or if it is this machine itself, as in a demo."""
+    """Why no other machine has this address; None if one can, and for loopback, which a demo uses."""
     if ip in _METADATA_IPS:
         return "a cloud's metadata service"
     if ip.is_loopback:
@@ -162,8 +162,7 @@ def _kind_of_host(host: str) -> str | None:
 def _check_unicode(device: str) -> None:
     """Refuse characters that can't be seen, a second way to write a name, and look-alike scripts side by side.
 
-    A name may still look like another one that is all in another script: nothing short of a table of all look-alikes
-    would tell.
+    A name may still look like another one that is all in another script: only a table of all look-alikes would show it.
     """
     shown = f"Device {device[:40]!r}"
     for letter in device:

@@ -1,8 +1,8 @@
 """Files that only their owner may read: whole or not there, and on the disk before anybody is told.
 
 Everything in an operator's and a holder's folder is kept like this, whatever the caller's umask: keys, neighbour lists
-and answers because they are private, the rest because it is nobody else's concern. The name is durable too, since a
-file that a crash loses after its content was sent is worse than none.
+and answers because they are private, the rest because no other user needs it. The name is durable too, since a file
+that a crash loses after its content was sent is worse than none.
 """
 
 import os
