@@ -18,7 +18,9 @@ from fedwalk.errors import FedWalkError, FedWalkWarning, InputError
 from fedwalk.federation.app_folder import app_digest, write_app
 from fedwalk.federation.descriptors import server_descriptors, shortage
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
+from fedwalk.federation.flower_guards.database import compact
 from fedwalk.federation.folders import FederationFolder, HolderFolder
+from fedwalk.federation.log_file import shrink_log
 from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import read_pass
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
@@ -44,6 +46,8 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
     if text := shortage(server_descriptors(len(roster.holders))):
         warnings.warn(text, FedWalkWarning, stacklevel=2)
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
+    if not is_running(folder.state):
+        compact(folder.database)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)
         try:
@@ -78,6 +82,7 @@ def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[S
     if is_running(state):
         raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
     started: Started | None = None
+    shrink_log(log)
     try:
         with postponed():
             started = begin()
@@ -148,11 +153,12 @@ def down(path: Path) -> int:
     return ended
 
 
-def until_stopped(started: Started, meanwhile: Callable[[], None] = lambda: None) -> int:
-    """Wait until the process ends or somebody asks us to: its code, or 0 when asked."""
+def until_stopped(started: Started, log: Path, meanwhile: Callable[[], None] = lambda: None) -> int:
+    """Wait until the process ends or a signal asks to stop: its code, or 0 when asked. Keeps the log within bounds."""
     try:
         while started.running:
             meanwhile()
+            shrink_log(log)
             time.sleep(0.2)
         meanwhile()
     except KeyboardInterrupt:
