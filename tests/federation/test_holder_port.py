@@ -305,6 +305,19 @@ def test_what_the_server_behind_does_not_read_stays_with_the_sender() -> None:
     asyncio.run(act())
 
 
+def test_closing_does_not_wait_for_strangers() -> None:
+    async def act() -> float:
+        async with ann() as at:
+            with at.connect(), at.connect() as half_open:
+                half_open.sendall(CLIENT_HELLO)
+                await until(lambda: len(at.port.limits) == 2)
+                began = time.monotonic()
+                await at.endpoint.close(SOON)
+                return time.monotonic() - began
+
+    assert asyncio.run(act()) < SOON / 2
+
+
 def test_the_owner_is_told_once_per_kind_and_minute(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,6 +124,8 @@ class HolderPort:
     async def close(self, timeout: float) -> None:
         """Wait for the server behind this port to close its connections, then close what is left."""
         self.stop_accepting()
+        for number in filter(self.limits.is_unknown, list(self._connections)):
+            self._abort(number)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), timeout)
         for number in list(self._connections):

@@ -70,7 +70,7 @@ class Notices:
         """Whole lines since the last call."""
         try:
             with self._log.open("rb") as file:
-                # A log that has become shorter was begun anew.
+                # A log that has become shorter was begun anew (`log_file`).
                 self._read = self._read if file.seek(0, SEEK_END) >= self._read else 0
                 file.seek(self._read)
                 arrived = file.read()

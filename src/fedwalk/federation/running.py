@@ -12,6 +12,7 @@ from typing import Any
 
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError, RunFolderError, SettingsError
 from fedwalk.federation.flower import FlowerError, flwr
+from fedwalk.federation.flower_guards.database import forget_ended_runs
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.job import EVENTS, check_settings
 from fedwalk.federation.locks import held, is_busy
@@ -90,6 +91,7 @@ def _started(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
     # It may have noticed by itself, or never have heard of that run.
     with suppress(FlowerError):
         _end_forgotten(folder)
+    forget_ended_runs(folder.database)
     path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
     events = Path(job["output"]) / EVENTS
     events.unlink(missing_ok=True)

@@ -20,8 +20,10 @@ from fedwalk.federation.checked_json import read_json
 from fedwalk.federation.descriptors import server_descriptors, shortage
 from fedwalk.federation.enrolment import check_reachable
 from fedwalk.federation.flower import FlowerError, start_superlink, start_supernode
+from fedwalk.federation.flower_guards.database import compact
 from fedwalk.federation.folders import FederationFolder, HolderFolder
 from fedwalk.federation.installing import finish_install
+from fedwalk.federation.log_file import shrink_log
 from fedwalk.federation.members import write_members
 from fedwalk.federation.passes import NEW_AUTHORITY, NEW_PASS, read_pass
 from fedwalk.federation.private_file import write_text
@@ -50,6 +52,8 @@ def serving(folder: FederationFolder) -> Iterator[Started]:
     if text := shortage(server_descriptors(len(roster.holders))):
         warnings.warn(text, FedWalkWarning, stacklevel=2)
     _check_free(folder.state, folder.settings().listen, folder.settings_file)
+    if not is_running(folder.state):
+        compact(folder.database)
     with _running(folder.state, folder.log, lambda: start_superlink(folder)) as started:
         await_listening(folder, started)
         try:
@@ -99,6 +103,7 @@ def _check_free(state: Path, listen: str, settings: Path) -> None:
 def _running(state: Path, log: Path, begin: Callable[[], Started]) -> Iterator[Started]:
     check_stopped(state)
     started: Started | None = None
+    shrink_log(log)
     try:
         with postponed():
             started = begin()
@@ -175,11 +180,12 @@ def down(path: Path) -> int:
     return ended
 
 
-def until_stopped(started: Started, meanwhile: Callable[[], None] = lambda: None) -> int:
-    """Wait until the process ends or somebody asks us to: its code, or 0 when asked."""
+def until_stopped(started: Started, log: Path, meanwhile: Callable[[], None] = lambda: None) -> int:
+    """Wait until the process ends or a signal asks to stop: its code, or 0 when asked. Keeps the log within bounds."""
     try:
         while started.running:
             meanwhile()
+            shrink_log(log)
             time.sleep(0.2)
         meanwhile()
     except KeyboardInterrupt:

@@ -63,7 +63,7 @@ def _server(options: argparse.Namespace) -> int:
         expected = counted(len(holders), "holder", "holders")
         print(f"The server listens on {settings.listen}; {expected} may connect. Its log: {folder.log}")
         print(f"Next:    fedwalk federate run {folder.path} -o run     Ctrl-C stops the server", flush=True)
-        code = until_stopped(started)
+        code = until_stopped(started, folder.log)
     return _ended(code, folder.log)
 
 
@@ -95,7 +95,7 @@ def _holder(options: argparse.Namespace) -> int:
         hops = f"hops arrive at {settings.listen}" if settings.address else "no address: ldp alone"
         print(f"Holder {settings.name} takes part; {hops}. Its log: {folder.log}")
         print("Ctrl-C stops it.", flush=True)
-        code = until_stopped(started, lambda: _repeat(notices.new()))
+        code = until_stopped(started, folder.log, lambda: _repeat(notices.new()))
     return _ended(code, folder.log)
 
 
