@@ -123,8 +123,8 @@ def copied(bench: Bench) -> None:
     for name in names:
         options = [("grpc.ssl_target_name_override", f"{name}.holder.fedwalk")]
         with grpc.secure_channel(bench.up.folder(name).settings().address, tls, options) as channel:
+            hand, shown = channel.unary_unary(f"/{SERVICE}/Hand"), ((KEY_FIELD, key),)
             with pytest.raises(grpc.RpcError) as refused:
-                hand, shown = channel.unary_unary(f"/{SERVICE}/Hand"), ((KEY_FIELD, key),)
                 hand(b"", timeout=30, metadata=shown, wait_for_ready=True)
             assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
