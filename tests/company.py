@@ -1,6 +1,7 @@
 """A company of holders in processes of their own, on loopback, each with its certificate."""
 
 import json
+import os
 import pickle
 import queue
 import signal
@@ -148,7 +149,10 @@ class Company:
 
 def _start(folder: Path) -> Worker:
     command = [sys.executable, peer_process.__file__]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # A process that is killed leaves the folder of its port.
+    (folder / "tmp").mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     events: queue.Queue[dict[str, Any]] = queue.Queue()
     listener = threading.Thread(target=_listen, args=(process, events), daemon=True)
     listener.start()
