@@ -26,7 +26,7 @@ def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     _add_admit(commands)
     remove = commands.add_parser(
         "remove", help="operator: take a holder out",
-        description="From the next run on the holder is asked nothing, and other holders refuse its tokens. Its "
+        description="The server refuses the holder at once, and so do other holders in a run that is going on. Its "
         "vertices keep their ids.",
     )  # fmt: skip
     folder_argument(remove, "federation", "folder that `init` made")
@@ -214,8 +214,8 @@ def _enrol(options: argparse.Namespace) -> int:
     request = enrol(folder.path, settings)
     devices = counted(len(request.devices), "device", "devices")
     print(f"Holder {settings.name} with {devices}: {folder.path}. It agrees to {terms_text(settings.terms)}.")
-    where = f"{settings.address}; it listens on {settings.listen}" if settings.address else "no address: ldp alone"
-    print(f"Others reach it at {where}. {folder.settings_file} has it all.")
+    where = f"Others reach it at {settings.address}; it listens on {settings.listen}."
+    print(f"{where if settings.address else 'It needs no open port.'} {folder.settings_file} has its settings.")
     if settings.simulation_seed is not None:
         print(f"It simulates: its noise comes from the seed {settings.simulation_seed}, which protects nothing.")
     print(f"Send {folder.request} to the operator: the devices' names, no neighbour, no secret.")
@@ -320,7 +320,7 @@ def _remove(options: argparse.Namespace) -> int:
     folder = FederationFolder(options.federation)
     folder.settings()
     remove_holder(folder, options.name)
-    print(f"Removed {options.name}: from the next run on it is asked nothing, and its tokens are refused.", flush=True)
+    print(f"Removed {options.name}: the server and the other holders refuse it from now on.", flush=True)
     if is_running(folder.state):
         register_holders(folder)
     return 0
