@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conftest import Command
+from enrolling import with_fingerprint
 from fedwalk.errors import FedWalkError, InputError, RunFolderError
 from fedwalk.federation.account import COUNTERS, Account
 from fedwalk.federation.enrolment import admit_holder
@@ -162,7 +163,8 @@ FITS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("field", Account.__slots__)
 def test_an_account_of_other_types_is_refused(field: str, tmp_path: Path) -> None:
-    whole = Account("run", {"ann": 3}).as_dict()
+    account = Account("run", {"ann": 3})
+    whole = {"secret": account.secret, **account.as_dict()}
     for value in WRONG:
         (tmp_path / "federation.json").write_text(json.dumps({**whole, field: value}))
         if value in FITS.get(field, []):
@@ -234,7 +236,7 @@ def test_commands_end_with_one_line_that_names_the_file(
         assert ended.err.startswith(f"fedwalk: error: {bad}: ")
         assert ended.err.count("\n") == 1
     spoil(ward.roster, damage)
-    ended = fedwalk("federate", "admit", ward.path, folder.request)
+    ended = fedwalk("federate", "admit", ward.path, *with_fingerprint(folder.request))
     assert ended.code == 2
     assert ended.err.startswith(f"fedwalk: error: {ward.roster}: ")
 

@@ -25,6 +25,7 @@ from fedwalk.privacy.ledger import Ledger
 
 UNREADABLE = "can't be read: "
 """How a line of the status begins whose file is damaged."""
+NOT_RUNNING = "the server isn't running"
 
 
 def is_federation(path: Path) -> bool:
@@ -37,12 +38,12 @@ def federation_status(path: Path) -> dict[str, Any]:
     folder = FederationFolder(path)
     _readable(lambda: finish_install(folder.path))
     running = is_running(folder.state)
-    states = _states(folder) if running else "the server isn't running"
+    states = _states(folder, running)
     roster = _readable(lambda: Roster.load(folder.roster))
     return {
         "address": _readable(lambda: folder.settings().address),
         "running": running,
-        "problem": states if running and isinstance(states, str) else None,
+        "problem": states if isinstance(states, str) and states != NOT_RUNNING else None,
         "certificate_end": _readable(lambda: certificate_end(folder.credentials().certificate).isoformat()),
         "authority": _readable(lambda: _authority(folder.credentials().authority)),
         "vertices": len(roster.names) if isinstance(roster, Roster) else roster,
@@ -144,17 +145,19 @@ def _numbering(folder: HolderFolder) -> str | None:
     return f"{groups} ({len(known):,} vertices)"
 
 
-def _states(folder: FederationFolder) -> dict[str, str] | str:
-    """Flower's word for each registered holder, or why Flower can't be asked."""
+def _states(folder: FederationFolder, running: bool) -> dict[str, str] | str:
+    """Flower's word for each registered holder, or why there is none."""
+    nodes = _readable(lambda: read_nodes(folder.nodes))
+    if is_unreadable(nodes):
+        return str(nodes)
+    if not running:
+        return NOT_RUNNING
     try:
         listed: Any = flwr(folder, "supernode", "list")["nodes"]
         words = {str(node["node-id"]): str(node["status"]) for node in listed}
     except (FlowerError, LookupError, TypeError, AttributeError) as error:
         return f"can't ask Flower who is online: {error}"
-    nodes = _readable(lambda: read_nodes(folder.nodes))
-    return (
-        nodes if is_unreadable(nodes) else {one: words[str(node)] for one, node in nodes.items() if str(node) in words}
-    )
+    return {name: words[str(node)] for name, node in nodes.items() if str(node) in words}
 
 
 def _state(holder: Holder, states: dict[str, str] | str) -> str:
