@@ -49,6 +49,11 @@ def shorter(array: Any) -> Any:
     ("field", "change"),
     [
         ("key", to("run 1")),
+        ("session", to("run 1")),
+        ("session", to("AB" * 16)),
+        ("sessions", shorter),
+        ("sessions", at(0, "ab" * 32)),
+        ("sessions", at(3, "run 1")),
         ("predictor", to("crystal ball")),
         ("burst", to(0)),
         ("length", to(0)),

@@ -5,12 +5,11 @@ new files are written into a folder beside the old ones, and renaming that folde
 needs the files first moves what hasn't been moved yet.
 """
 
-import os
 import shutil
 from pathlib import Path
 
 from fedwalk.errors import InputError
-from fedwalk.federation.private_file import make_private_folder, write_private
+from fedwalk.federation.private_file import make_private_folder, sync_folder, write_private
 
 STAGED, DECIDED = "install.partial", "install"
 
@@ -25,7 +24,7 @@ def install(folder: Path, files: dict[str, bytes]) -> None:
         write_private(staged / name, content)
     try:
         staged.rename(folder / DECIDED)
-        _sync(folder)
+        sync_folder(folder)
     except OSError as error:
         raise _failure(folder, error) from error
     finish_install(folder)
@@ -39,21 +38,13 @@ def finish_install(folder: Path) -> None:
     try:
         for file in sorted(decided.iterdir()):
             file.replace(folder / file.name)
-        _sync(folder)
+        sync_folder(folder)
         decided.rmdir()
     except FileNotFoundError:
         # Another process completes the same install.
         return
     except OSError as error:
         raise _failure(folder, error) from error
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _failure(folder: Path, error: OSError) -> InputError:

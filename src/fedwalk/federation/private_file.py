@@ -17,7 +17,7 @@ def make_private_folder(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise _failure(path, error) from error
 
@@ -51,10 +51,11 @@ def store(path: Path, data: bytes, *, replace: bool) -> None:
         with suppress(OSError):
             target.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Wait until the names in this folder are on the disk."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
