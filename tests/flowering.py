@@ -17,9 +17,9 @@ from fedwalk.federation.folders import HolderFolder
 from fedwalk.federation.processes import Started, stop_tagged, tagged
 from fedwalk.federation.running import run
 from fedwalk.federation.service import holding, serving
-from fedwalk.federation.signals import interruptible
 from fedwalk.graph import Graph
 from fedwalk.settings import Settings
+from fedwalk.signals import interruptible
 
 PATIENCE = 25.0
 """Seconds: several times what four processes need to start on two busy cores."""

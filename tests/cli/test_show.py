@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fedwalk.cli.show import StageBars
-from fedwalk.federation.signals import interruptible
+from fedwalk.signals import interruptible
 from fedwalk.words import bytes_text
 
 

@@ -16,7 +16,7 @@ from fedwalk.federation.demo import LocalFederation, make_federation
 from fedwalk.federation.job import EVENTS
 from fedwalk.federation.locks import is_busy
 from fedwalk.federation.service import is_running
-from fedwalk.federation.signals import STOPPING, interruptible, postponed, undisturbed
+from fedwalk.signals import STOPPING, interruptible, postponed, undisturbed
 
 BACKGROUND = (signal.SIGINT, signal.SIGHUP)
 """What a job in the background of a shell script ignores, under `nohup`."""
@@ -141,7 +141,8 @@ def test_a_command_that_is_starting_ends_when_asked(federation: LocalFederation,
         with background("federate", action, folder.path) as process:
             wait_until(moment, process)
             end(process, folder.path)
-        assert process.returncode in (-signal.SIGTERM, 0, 130)
+        # Python ends by SIGINT if the interrupt came inside `exec` of a text, as dataclasses do when they are imported.
+        assert process.returncode in (-signal.SIGTERM, -signal.SIGINT, 0, 130)
         assert not folder.state.exists()
 
 

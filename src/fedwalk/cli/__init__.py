@@ -77,7 +77,7 @@ def _call(options: argparse.Namespace) -> int:
     """Call the command. One of a federation has processes to stop, also when it is ended by SIGTERM."""
     if options.command != "federate":
         return int(options.call(options))
-    from fedwalk.federation.signals import interruptible
+    from fedwalk.signals import interruptible
 
     with interruptible():
         return int(options.call(options))

@@ -16,8 +16,8 @@ from fedwalk.federation.passes import take_pass
 from fedwalk.federation.private_file import make_private_folder
 from fedwalk.federation.processes import free_port
 from fedwalk.federation.service import holding, serving
-from fedwalk.federation.signals import undisturbed
 from fedwalk.graph import Graph
+from fedwalk.signals import undisturbed
 
 LISTS, DAYS = "lists.adj", 30
 

@@ -21,10 +21,10 @@ from fedwalk.federation.processes import is_alive
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.service import is_running, last_words
 from fedwalk.federation.shared_files import read_events, read_progress, read_run_id
-from fedwalk.federation.signals import postponed
 from fedwalk.job import read_run
 from fedwalk.run_folder import FREE_TO_CHANGE, PROGRESS, open_run_folder
 from fedwalk.settings import Settings
+from fedwalk.signals import postponed
 from fedwalk.stages import Progress
 
 POLL = 0.2

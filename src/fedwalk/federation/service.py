@@ -30,8 +30,8 @@ from fedwalk.federation.private_file import write_text
 from fedwalk.federation.processes import Started, is_free, stop, stop_tagged, tagged
 from fedwalk.federation.registration import register_holders
 from fedwalk.federation.roster import Roster
-from fedwalk.federation.signals import postponed, undisturbed
 from fedwalk.federation.validity import check_validity
+from fedwalk.signals import postponed, undisturbed
 
 STARTING = 90.0
 """Seconds that a SuperLink may take to listen."""
