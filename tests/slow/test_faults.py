@@ -181,7 +181,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_every_walk_is_finished_or_lost_for_a_reason(bench: Bench, name: str, tmp_path: Path) -> None:
     fault, acting, now = FAULTS[name], list[threading.Thread](), time.time()
-    altered = ("holder-0", "holder-1")
+    altered: tuple[str, ...] = ("holder-0", "holder-1")
 
     def act() -> None:
         if fault.stage == "walks":
