@@ -122,9 +122,9 @@ class Memory:
         return found
 
     def answered(self, phase: str, run: str) -> int:
-        """How many questions of this kind were answered in the run."""
+        """How many questions of this kind were answered in the run, or begun."""
         folder = self._run_folder(_digest(run))
-        return 0 if folder is None else len(list(folder.glob(f"{phase}-*.npz")))
+        return 0 if folder is None else len({path.stem for path in folder.glob(f"{phase}-*")})
 
     def begin(self, phase: str, key: str) -> bool:
         """Mark that this process begins to answer a question; False if an earlier one did, and never finished."""

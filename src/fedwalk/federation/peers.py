@@ -30,8 +30,8 @@ HOLD = 1.0
 """Seconds until a holder that is still busy answers a leader all the same."""
 EVERY = 1.0
 """Seconds from one report of progress to the next."""
-LOOK = 2.0
-"""Seconds from one look at who is a member to the next."""
+LOOK, LOOKS_PER_SECOND = 2.0, 20
+"""Seconds from one look at who is a member to the next; more if so many holders would keep the server busy."""
 GRACE = 5.0
 """Seconds that the last answers have to leave."""
 RESTS = 5
@@ -62,8 +62,8 @@ def walk_together(
     progress
         Called about once a second with counts: begun, finished, handed, received, refused, bytes.
     members
-        Called every other second, in a thread: a holder that isn't among them any more was removed by the operator,
-        so its calls are refused from then on and it is called no more.
+        Called every other second or so, in a thread: a holder that isn't among them any more was removed by the
+        operator, so its calls are refused from then on and it is called no more.
     """
 
     async def start() -> WalksAnswer:
@@ -178,6 +178,7 @@ class _Walking:
 
     async def _heed_removals(self, members: Members) -> None:
         """Part with each holder that the operator removes while the walks are under way."""
+        pause = max(LOOK, len(self._names) / LOOKS_PER_SECOND)
         while True:
             now = await asyncio.to_thread(members)
             for i, name in self._names.items():
@@ -185,7 +186,7 @@ class _Walking:
                     say(f"walks: the operator has removed {name}; its calls are refused from now on")
                     self._peers[i].leave("removed by the operator")
                     self._endpoint.remove(i)
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(pause)
 
     def receive(self, sender: int, data: bytes) -> Receipt:
         """Take a peer's batch in. One that is sent twice gets the same receipt twice, but it is no activity."""
