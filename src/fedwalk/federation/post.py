@@ -33,7 +33,7 @@ POLL = 0.5
 """Seconds between two looks for answers: Flower has no way to be told."""
 MAX_TIMES, MAX_CRASHES = 8, 2
 """How often a holder is asked the same, and how often its process may end on it: one that comes and goes must not keep
-the others waiting for ever."""
+the others waiting without end."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class FlowerPost:
         self._is_member = is_member
 
     def ask(self, questions: dict[str, Any]) -> Iterator[tuple[str, Fields | Failure]]:
-        """Ask everybody, and again if need be; yield the answers as they come."""
+        """Ask all holders, again if need be; yield the answers as they come."""
         now = time.monotonic()
         pending = {holder: _Pending(question, now) for holder, question in questions.items()}
         walks = any(_phase(question) == "walks" for question in questions.values())
