@@ -1,8 +1,8 @@
 """Keeps the SuperLink's database small: what ended runs have left is deleted, registered nodes stay.
 
 Flower deletes the messages and objects of a run that ends while its holders are connected, and keeps the rest of its
-rows without end, such as its log. What a killed server leaves is never deleted. SQLite reuses free pages but doesn't give
-them back, so the file is compacted where no SuperLink has it open: at the server's start.
+rows, such as its log. What a killed server leaves is never deleted. SQLite reuses free pages but doesn't give them
+back, so the file is compacted where no SuperLink has it open: at the server's start.
 
 The tables are Flower's own affair. Where they have changed the database can't be cleaned, which costs disk space and
 nothing else.
