@@ -115,18 +115,27 @@ def full(bench: Bench) -> None:
 
 
 def copied(bench: Bench) -> None:
-    """A second client has holder-1's certificate and key, and calls the others under its name."""
-    folder, names = bench.up.folder("holder-1"), ("holder-0", "holder-2", "holder-3")
+    """A second client has holder-1's certificate and key, and calls the others under its name.
+
+    Holder-1 itself sleeps meanwhile, so the walks can't be over before the calls.
+    """
+    folder, processes = bench.up.folder("holder-1"), bench.processes("holder-1")
     own = folder.credentials()
     tls = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
-    key = _key_of_the_walks(bench)
-    for name in names:
-        options = [("grpc.ssl_target_name_override", f"{name}.holder.fedwalk")]
-        with grpc.secure_channel(bench.up.folder(name).settings().address, tls, options) as channel:
-            hand, shown = channel.unary_unary(f"/{SERVICE}/Hand"), ((KEY_FIELD, key),)
-            with pytest.raises(grpc.RpcError) as refused:
-                hand(b"", timeout=30, metadata=shown, wait_for_ready=True)
-            assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    shown = ((KEY_FIELD, _key_of_the_walks(bench)),)
+    for process in processes:
+        process.suspend()
+    try:
+        for name in ("holder-0", "holder-2", "holder-3"):
+            options = [("grpc.ssl_target_name_override", f"{name}.holder.fedwalk")]
+            with grpc.secure_channel(bench.up.folder(name).settings().address, tls, options) as channel:
+                hand = channel.unary_unary(f"/{SERVICE}/Hand")
+                with pytest.raises(grpc.RpcError) as refused:
+                    hand(b"", timeout=30, metadata=shown, wait_for_ready=True)
+                assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    finally:
+        for process in processes:
+            process.resume()
 
 
 def _key_of_the_walks(bench: Bench) -> str:
