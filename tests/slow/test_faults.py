@@ -37,7 +37,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif("FEDWALK_SLOW" not in os.environ, reason="takes minutes: set FEDWALK_SLOW=1"),
 ]
-WALKS, DEVICES, AWAY = 150, 80, 35.0
+WALKS, DEVICES, AWAY = 600, 80, 35.0
+"""Walks per device, so many that a fault finds them under way; devices; seconds that a holder is away."""
 CHOSEN = Settings(walks=WALKS, walk_length=20, dim=16, threads=1)
 IMPATIENT, BACK_SOON = 30.0, 50.0
 """Seconds of patience: for holders that don't come back, and for those whose next process does, in half a minute."""
