@@ -115,12 +115,14 @@ def test_a_holder_that_speaks_for_anothers_device_is_refused(up: Running, orders
 def test_who_is_slow_is_left_out_and_gigabytes_are_refused_and_memory_stays_bounded(
     up: Running, orders: Path, tmp_path: Path
 ) -> None:
-    orders.write_text(json.dumps({"holder-1": {"lists": "gigabyte"}, "holder-2": {"lists": f"slow {3 * PATIENCE}"},
+    # A holder has to make its gigabyte in this time, on a machine that may be busy.
+    patience = 2 * PATIENCE
+    orders.write_text(json.dumps({"holder-1": {"lists": "gigabyte"}, "holder-2": {"lists": f"slow {3 * patience}"},
                                   "holder-3": {"lists": "bomb"}}))  # fmt: skip
-    record = up.run(Settings(**PRIVATE), tmp_path / "run")
+    record = up.run(Settings(**PRIVATE), tmp_path / "run", patience=patience)
     account = record["federation"]
     assert account["lost"].keys() == {"holder-1", "holder-2", "holder-3"}
-    assert account["lost"]["holder-2"] == f"lists: no answer in {PATIENCE:g} s"
+    assert account["lost"]["holder-2"] == f"lists: no answer in {patience:g} s"
     assert account["refused"]["holder-3"] == "lists: an answer of 1025 MB; the most is 32 MB (federation.toml)."
     assert account["embedded"] == 20
     assert account["refused_at_the_door"]["holder-1: larger than this federation allows"] > 0
