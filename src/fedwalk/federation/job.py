@@ -48,7 +48,7 @@ def federate_to_folder(
 ) -> dict[str, Any]:
     """Run the protocol over the holders, keep every finished phase, write the results; returns `run.json`'s content.
 
-    `door` is where the server's doorkeeper counts what it turned away; `need` holders must answer the roll call.
+    `door` is the file in which the server's port counts what it refused; `need` holders must answer the roll call.
     """
     began = time.perf_counter()
     check_settings(settings)
