@@ -1,4 +1,4 @@
-"""What the benchmarks share: contenders by turns, the machine's state, and the section of docs/performance.md."""
+"""Shared by the benchmarks: alternating timing, the machine's state, and writing a section of docs/performance.md."""
 
 import os
 import platform
@@ -14,7 +14,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
 
 def by_turns(contenders: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each contender in each round; all of them once per round, so that the load hits them alike."""
+    """The seconds of each contender in each round.
+
+    Every round runs all of them once, so that a change of the machine's load affects all of them.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(repeats):
         for name, job in contenders.items():
@@ -26,7 +29,7 @@ def by_turns(contenders: Mapping[str, Callable[[], object]], repeats: int) -> di
 
 
 def ratio(seconds: dict[str, list[float]], slower: str, faster: str) -> float:
-    """How many times as long `slower` took, the median over the rounds."""
+    """The median over the rounds of the seconds of `slower` divided by those of `faster`."""
     return median(a / b for a, b in zip(seconds[slower], seconds[faster], strict=True))
 
 
@@ -37,18 +40,21 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def machine() -> str:
-    """The processor, the cores, the load and the day."""
+    """The processor, the number of cores, the load and the date."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        found = re.search(r"model name\s*: (.*)", info.read_text(encoding="utf-8"))
-        model = found.group(1) if found else model
+        match = re.search(r"model name\s*: (.*)", info.read_text(encoding="utf-8"))
+        model = match.group(1) if match else model
     cores = os.cpu_count()
     return f"{model}, {cores} cores, load average {os.getloadavg()[0]:.1f} at the end, {date.today().isoformat()}"
 
 
 def publish(section: str, text: str, command: str, path: Path = PAGE) -> None:
-    """Print the result and put it into its section of a page, with the command and the machine."""
+    """Print the result and write it into its section of a page, with the command and the machine.
+
+    A section is the text between the comments <!-- name --> and <!-- /name -->; a missing one is added at the end.
+    """
     content = f"{text}\n\n`{command}` — {machine()}"
     print(content)
     begin, end = f"<!-- {section} -->", f"<!-- /{section} -->"

@@ -1,9 +1,10 @@
-"""DTW per cell: fedwalk's sixteen lanes beside dtaidistance, on the matrices of a graph's own degree distribution.
+"""Time of DTW per cell of the cost matrix: fedwalk and dtaidistance, on the degree matrices of a graph.
 
-    python benchmarks/dtw.py --graph blogcatalog.mat [--bins 9] [--pairs 60000] [--repeats 5]
+    python benchmarks/dtw.py --graph blogcatalog.mat [--bins 9] [--queries 12] [--sample 300] [--repeats 5]
 
-Both compute the same pairs of ordered degree matrices, one thread each. Ours is L1; dtaidistance has no L1 and is timed
-on its squared Euclidean cost. Needs the extra `bench`.
+Both compare the same vertices' ordered degree matrices on one thread: fedwalk with those of all vertices, dtaidistance,
+which is slower, with a sample. fedwalk's local cost is L1; dtaidistance has no L1 and is timed with its squared
+Euclidean cost. Needs the extra `bench`.
 """
 
 import argparse
@@ -13,18 +14,18 @@ import numpy as np
 from common import by_turns, publish, ratio, table
 
 from fedwalk.graph import load_graph, social_network
-from fedwalk.kernels.threads import silent
-from fedwalk.protocol.degree import DegreeMatrices
-from fedwalk.protocol.dissimilarity import cross_dissimilarity
-from fedwalk.protocol.randomness import SimulatedRandomness
-from fedwalk.protocol.server import Server
-from fedwalk.protocol.transcript import Transcript
-from fedwalk.runtime.local import LocalRuntime
+from fedwalk.privacy.randomness import SimulatedRandomness
+from fedwalk.protocols.paper.degree_vectors import DegreeMatrices
+from fedwalk.protocols.paper.dissimilarity import cross_dissimilarity
+from fedwalk.protocols.paper.local import LocalRuntime
+from fedwalk.protocols.paper.server import Server
+from fedwalk.protocols.transcript import Transcript
 from fedwalk.settings import Settings
+from fedwalk.util.parallel import silent
 
 
 def degree_matrices(path: str | None, bins: int | None) -> DegreeMatrices:
-    """The matrices that the server of a run would receive."""
+    """The degree matrices that the server receives in a run with this graph."""
     graph = load_graph(path) if path else social_network(vertices=10_000, mean_degree=60, communities=40)
     settings = Settings(bins=bins).resolve(graph.vertices)
     server = Server(graph.vertices, settings.bins or 1, settings.epsilon)
@@ -34,29 +35,29 @@ def degree_matrices(path: str | None, bins: int | None) -> DegreeMatrices:
 
 def main() -> None:
     """Measure and publish."""
-    from dtaidistance import dtw_ndim
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", help="graph file (default: a generated network of 10,000 vertices)")
     parser.add_argument("--bins", type=int, help="k (default ⌊ln n⌋)")
     parser.add_argument("--queries", type=int, default=12, help="vertices whose distances to all others are computed")
-    parser.add_argument("--sample", type=int, default=300, help="vertices of those others that dtaidistance does")
+    parser.add_argument("--sample", type=int, default=300, help="vertices to which dtaidistance computes the distances")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
+    from dtaidistance import dtw_ndim  # after the arguments, so that --help works without it
+
     matrices = degree_matrices(options.graph, options.bins)
     rng = np.random.default_rng(0)
     queries = rng.choice(len(matrices), options.queries, replace=False)
     sample = rng.choice(len(matrices), options.sample, replace=False)
     series = [matrices[int(v)].astype(np.float64) for v in range(len(matrices))]
-    everyone = np.arange(len(matrices))
+    all_vertices = np.arange(len(matrices))
 
     def ours() -> object:
-        return cross_dissimilarity(matrices, queries, everyone)
+        return cross_dissimilarity(matrices, queries, all_vertices)
 
     def peer() -> object:
         return [dtw_ndim.distance_fast(series[q], series[v]) for q in queries for v in sample]
 
-    ours()
+    ours()  # compiles
     seconds = by_turns({"fedwalk": ours, "dtaidistance": peer}, options.repeats)
     rows_of = matrices.lengths
     cells = {

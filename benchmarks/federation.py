@@ -1,9 +1,10 @@
-"""A federation of processes on this machine beside runtime `local`: the same walks, and what carrying them costs.
+"""The cost of a federation: processes on this machine, compared with a simulation of the same walks in one process.
 
     python benchmarks/federation.py --graph blogcatalog.mat [--walks 10] [--holders 4]
 
 Starts a server and holders as processes with TLS between all of them, runs protocol `paper` from the roll call to the
-vectors, checks that walks, messages and bytes are those of `local` for the same seed, and writes docs/federation.md.
+vectors, checks that walks, messages and bytes equal those of the simulation with the same seed, and writes the result
+into docs/federation.md.
 """
 
 import argparse
@@ -17,28 +18,28 @@ import numpy as np
 from common import PAGE, publish, table
 
 from fedwalk import FedWalk, load_graph, social_network
-from fedwalk.federation.demo import make_federation
-from fedwalk.federation.running import run
+from fedwalk.federation.deploy.follow_run import run
+from fedwalk.federation.deploy.local_federation import make_federation
 from fedwalk.settings import Settings
 
 SEED = 0
 
 
 def show(stage: str, done: int, total: int) -> None:
-    """A line per finished stage."""
+    """Print a line for each finished stage."""
     if (done, total) == (1, 1):
         print(f"  {stage}", file=sys.stderr, flush=True)
 
 
 def federated(graph: Any, holders: int, walks: int, folder: Path) -> tuple[dict[str, Any], np.ndarray, float]:
-    """The run's record, its walks, and the seconds of the whole run, starting and stopping left out."""
+    """The run's record, its walks, and its seconds without those for starting and stopping the processes."""
     federation = make_federation(folder, graph, holders, seed=SEED)
     with federation.up():
         began = time.perf_counter()
         settings = Settings(walks=walks, seed=SEED)
-        record = run(federation.server, settings, folder / "run", patience=120, keep_walks=True, progress=show)
+        record = run(federation.server, settings, folder / "run", patience=120, keep_walks=True, on_progress=show)
         seconds = time.perf_counter() - began
-    return record, np.load(folder / "run" / "walks.npy"), seconds
+    return record.as_dict(), np.load(folder / "run" / "walks.npy"), seconds
 
 
 def report(record: dict[str, Any], model: FedWalk, same: bool, seconds: float) -> str:
@@ -79,11 +80,16 @@ def main() -> None:
     model = FedWalk(walks=options.walks, seed=SEED)
     model.fit(graph)
     same = np.array_equal(walks, model.walks_.sequences)
-    name = options.graph.name if options.graph else "social-like"
+    name = options.graph.name if options.graph else "generated network"
     title = f"{name}: {graph.vertices:,} vertices, {graph.edges:,} edges, {options.walks} walks per vertex."
-    command = f"python benchmarks/federation.py --graph {name} --walks {options.walks} --holders {options.holders}"
     page = PAGE.with_name("federation.md")
-    publish("federation", f"{title}\n\n{report(record, model, same, seconds)}", command, page)
+    publish("federation", f"{title}\n\n{report(record, model, same, seconds)}", command(options), page)
+
+
+def command(options: argparse.Namespace) -> str:
+    """The command that repeats this measurement."""
+    file = f" --graph {options.graph.name}" if options.graph else ""
+    return f"python benchmarks/federation.py{file} --walks {options.walks} --holders {options.holders}"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Spoiled inputs for every decoder of a federation: each is accepted or refused with an error of ours, or is a bug.
+"""Fuzz every decoder of a federation: a damaged input must be accepted or refused with a FedWalkError.
 
     python benchmarks/fuzz.py --inputs 1000000 --seed 0 --state fuzz.json [--only NAME …] [--minutes 60]
 
-Runs on all cores and takes turns among the decoders (`fuzz_decoders.table`). Progress is kept in FILE, so that the same
-command goes on where it stopped. An input that raises anything else is written to the folder FILE.crashes with its
-traceback, and the exit code is 1 until that folder is deleted. The table at the end goes to standard output.
+Runs on all cores and alternates between the decoders (`fuzz_decoders.table`). Progress is stored in FILE (`--state`),
+so the same command continues where it stopped. An input that raises any other error is a bug: it is written to the
+folder FILE.crashes with its traceback, and the exit code is 1 until that folder is deleted. A table goes to standard
+output.
 """
 
 import argparse
@@ -27,21 +28,21 @@ from fuzz_decoders import Decoder, table
 from fuzz_mutations import spoiled
 
 from fedwalk.errors import FedWalkError
-from fedwalk.run_folder import write_text
+from fedwalk.run.folder import write_text
 
 CHUNK = 1000
-"""Inputs of one task."""
+"""Inputs per task."""
 SLOW = 2.0
-"""Seconds: an input that takes longer is kept as if it had crashed."""
+"""Seconds: an input that takes longer is stored as if it had crashed."""
 MAX_CRASHES = 20
-"""Of one decoder that are kept."""
+"""Crashes that are stored per decoder."""
 SAVE_EVERY = 5.0
 """Seconds between two writes of the state."""
 
 
 @dataclass
 class Tally:
-    """What became of a decoder's inputs. Seconds are those of the processor, whatever else it does meanwhile."""
+    """The results of a decoder's inputs. Seconds are processor time, so other processes don't count."""
 
     inputs: int = 0
     accepted: int = 0
@@ -51,14 +52,14 @@ class Tally:
     crashes: list[tuple[bytes, str]] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
-        """Count another tally's inputs too."""
+        """Add the counts of another tally."""
         self.inputs, self.accepted = self.inputs + other.inputs, self.accepted + other.accepted
         self.refused, self.seconds = self.refused + other.refused, self.seconds + other.seconds
         self.slowest = max(self.slowest, other.slowest)
         self.crashes += other.crashes
 
     def as_dict(self) -> dict[str, float]:
-        """For the state; crashes have files of their own."""
+        """The counts for the state file; crashes are stored in separate files."""
         return {
             "inputs": self.inputs, "accepted": self.accepted, "refused": self.refused, "seconds": self.seconds,
             "slowest": self.slowest,
@@ -67,12 +68,12 @@ class Tally:
 
 @cache
 def decoders() -> dict[str, Decoder]:
-    """The table, made once in each process."""
+    """The table of decoders, made once per process."""
     return table()
 
 
 def try_inputs(decoder: Decoder, random: Random, inputs: int) -> Tally:
-    """Spoil so many inputs and decode them."""
+    """Generate and decode this many damaged inputs."""
     tally = Tally()
     refusals: tuple[type[Exception], ...] = (FedWalkError, *decoder.may_raise)
     began = time.thread_time()
@@ -84,7 +85,7 @@ def try_inputs(decoder: Decoder, random: Random, inputs: int) -> Tally:
             tally.accepted += 1
         except refusals:
             tally.refused += 1
-        except BaseException as error:  # a parser in Rust panics with one
+        except BaseException as error:  # parsers written in Rust raise one when they panic
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             tally.crashes.append((data, traceback.format_exc()))
@@ -97,13 +98,13 @@ def try_inputs(decoder: Decoder, random: Random, inputs: int) -> Tally:
 
 
 def do_task(task: tuple[str, int, int, int]) -> tuple[str, Tally]:
-    """One chunk of one decoder, in a worker. Its inputs depend on seed, name and place alone."""
+    """Run one chunk of one decoder in a worker process. Its inputs depend only on seed, name and position."""
     name, seed, start, inputs = task
     return name, try_inputs(decoders()[name], Random(f"{seed} {name} {start}"), inputs)
 
 
 class State:
-    """How far each decoder is, in a file that is whole at any time."""
+    """The progress of each decoder, in a file that is replaced atomically."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path, self.seed = path, seed
@@ -112,7 +113,9 @@ class State:
         if path.exists():
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["seed"] != seed:
-                sys.exit(f"{path}: is of seed {content['seed']}. Name another file, or give that seed.")
+                sys.exit(
+                    f"{path}: was made with --seed {content['seed']}. Choose another --state file, or use that seed."
+                )
             known = {name: tally for name, tally in content["decoders"].items() if name in self.tallies}
             self.tallies |= {name: Tally(**tally) for name, tally in known.items()}
 
@@ -122,7 +125,7 @@ class State:
         return self.path.with_name(self.path.name + ".crashes")
 
     def add(self, name: str, tally: Tally) -> None:
-        """Count a finished chunk, and keep its crashes."""
+        """Add a finished chunk, and store its crashes."""
         for data, why in tally.crashes:
             self._keep(name, data, why)
         tally.crashes = []
@@ -140,14 +143,14 @@ class State:
             print(f"{name}: {why.strip().splitlines()[-1][:200]} ({path})", file=sys.stderr, flush=True)
 
     def save(self) -> None:
-        """Write it down."""
+        """Write the state file."""
         content = {"seed": self.seed, "decoders": {name: tally.as_dict() for name, tally in self.tallies.items()}}
         write_text(self.path, json.dumps(content, indent=1))
         self._saved = time.monotonic()
 
 
 def tasks(state: State, names: list[str], inputs: int) -> list[tuple[str, int, int, int]]:
-    """What is left to do, in turns: a run that is stopped early has come as far with each."""
+    """The remaining chunks, alternating between decoders, so that a run stopped early has tested all equally."""
     places = sorted({start for name in names for start in range(state.tallies[name].inputs, inputs, CHUNK)})
     return [
         (name, state.seed, start, min(CHUNK, inputs - start))
@@ -158,7 +161,7 @@ def tasks(state: State, names: list[str], inputs: int) -> list[tuple[str, int, i
 
 
 def run(state: State, names: list[str], inputs: int, seconds: float) -> None:
-    """Do what is left until it is done, or the time is over."""
+    """Run the remaining chunks until all are done or the time is up."""
     end, told = time.monotonic() + seconds, 0.0
     left = tasks(state, names, inputs)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -171,14 +174,14 @@ def run(state: State, names: list[str], inputs: int, seconds: float) -> None:
                 if time.monotonic() > end:
                     break
         except KeyboardInterrupt:
-            print("stopped; the same command goes on from here", file=sys.stderr)
+            print("stopped; the same command continues from here", file=sys.stderr)
         finally:
             pool.shutdown(cancel_futures=True)
             state.save()
 
 
 def report(state: State, names: list[str]) -> str:
-    """The table of what became of all inputs."""
+    """The table of results."""
     rows = [
         [name, f"{t.inputs:,}", f"{t.accepted:,}", f"{t.refused:,}", f"{t.inputs - t.accepted - t.refused:,}",
          f"{t.inputs / max(t.seconds, 1e-9):,.0f}", f"{1000 * t.slowest:,.0f}"]
@@ -188,17 +191,17 @@ def report(state: State, names: list[str]) -> str:
 
 
 def main() -> None:
-    """Fuzz, and say how it went."""
+    """Fuzz and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--inputs", type=int, default=1_000_000, help="of each decoder, all runs together")
+    parser.add_argument("--inputs", type=int, default=1_000_000, help="number of inputs per decoder, over all runs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--state", type=Path, default=Path("fuzz.json"), metavar="FILE", help="progress, for resuming")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=sorted(decoders()), help="these decoders alone")
-    parser.add_argument("--minutes", type=float, default=1e6, help="stop after so long")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=sorted(decoders()), help="only these decoders")
+    parser.add_argument("--minutes", type=float, default=1e6, help="stop after this many minutes")
     options = parser.parse_args()
     names = options.only or list(decoders())
     state = State(options.state, options.seed)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background commands with the first one ignored
+    for number in (signal.SIGINT, signal.SIGTERM):  # shells start background commands with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
     run(state, names, options.inputs, 60 * options.minutes)
     print(report(state, names), f"\n{machine()}", sep="\n")

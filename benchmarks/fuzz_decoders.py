@@ -1,7 +1,7 @@
-"""Every decoder of a federation, in one table: what reads bytes of another party, or of a file that may be damaged.
+"""A table of every decoder of a federation: functions that read another party's bytes, or a file that may be damaged.
 
-A decoder is a function of bytes that may raise FedWalkError, or what its own contract says (`Decoder.may_raise`). Its
-samples are made by fedwalk's own code, keys and signatures anew at each start.
+A decoder may raise FedWalkError, or what its own contract allows (`Decoder.may_raise`). Its samples are made by
+fedwalk's own code, with new keys and signatures at each start.
 """
 
 import hashlib
@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, cast
 
 import h11
 import numpy as np
-import tomli_w
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_ssh_private_key
@@ -27,44 +26,25 @@ from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
 from fuzz_mutations import Recipe
 
 from fedwalk.errors import FedWalkError
-from fedwalk.federation.account import Account
-from fedwalk.federation.certificates import as_private
-from fedwalk.federation.checked_json import parse_json
-from fedwalk.federation.flower_guards.fleet_client import drift, reason
+from fedwalk.federation.deploy.services import read_tag
+from fedwalk.federation.flower_guards.fleet_client import clock_warning, refusal_reason
 from fedwalk.federation.flower_guards.request_limits import RefusedError, _claimed_key, claimed_length
-from fedwalk.federation.folders import FederationSettings, HolderSettings, _read, _without_none
-from fedwalk.federation.holder import Terms, answer_lists, vertex_names
-from fedwalk.federation.identity import (
-    admit,
-    fingerprint,
-    holder_request,
-    new_authority,
-    new_keys,
-    new_node_key,
-    read_request,
-)
-from fedwalk.federation.lists import KnownLists, OwnLists
-from fedwalk.federation.members import Members
-from fedwalk.federation.memory import ARRAY, PLAIN, SEAL, Memory, _seal, _to_bytes, read_names
-from fedwalk.federation.naming import check_address, check_devices, check_listen
-from fedwalk.federation.parcels import (
-    ListsAnswer,
-    ListsQuestion,
-    MatricesAnswer,
-    MatricesQuestion,
-    RollAnswer,
-    RollQuestion,
-    VectorsAnswer,
-    VectorsQuestion,
-    WalksAnswer,
-    WalksQuestion,
-    pack,
-)
-from fedwalk.federation.passes import KIND, Pass, read_pass
-from fedwalk.federation.records import fields_to_records, from_records, to_records
-from fedwalk.federation.roster import KIND as ROSTER
-from fedwalk.federation.roster import Roster
-from fedwalk.federation.service import read_tag
+from fedwalk.federation.holder.answer_file import ARRAY, PLAIN, SEAL, seal, to_bytes
+from fedwalk.federation.holder.answer_store import AnswerStore, read_names
+from fedwalk.federation.holder.answers import answer_reports, vertex_names
+from fedwalk.federation.holder.neighbour_lists import KnownNeighbours, OwnNeighbours
+from fedwalk.federation.holder.terms import Terms
+from fedwalk.federation.membership.certificates import as_private
+from fedwalk.federation.membership.folders import FederationSettings, HolderSettings, read_settings, settings_text
+from fedwalk.federation.membership.keys import new_authority, new_node_key, new_tls_key
+from fedwalk.federation.membership.members import Members
+from fedwalk.federation.membership.passes import KIND, Pass, read_pass
+from fedwalk.federation.membership.requests import holder_certificate, holder_request, read_request, request_fingerprint
+from fedwalk.federation.membership.roster import KIND as ROSTER
+from fedwalk.federation.membership.roster import Roster
+from fedwalk.federation.names import check_address, check_devices, check_listen
+from fedwalk.federation.server.statistics import RunStatistics
+from fedwalk.federation.server.walk_phase import check_refusals
 from fedwalk.federation.shared_files import (
     read_events,
     read_job,
@@ -73,27 +53,44 @@ from fedwalk.federation.shared_files import (
     read_refusals,
     read_run_id,
 )
-from fedwalk.federation.termination import Standing
-from fedwalk.federation.tokens import Receipt, TokenBatch
-from fedwalk.federation.walk_plan import read_plan, session_digest
-from fedwalk.federation.walking import check_refusals
-from fedwalk.protocol.randomness import SystemRandomness
-from fedwalk.protocol.transcript import Transcript
-from fedwalk.run_folder import RunFolder
+from fedwalk.federation.walking.plan import read_plan, session_digest
+from fedwalk.federation.walking.termination import HolderStatus
+from fedwalk.federation.wire.flower_records import fields_to_records, from_records, to_records
+from fedwalk.federation.wire.questions import (
+    MatricesAnswer,
+    MatricesQuestion,
+    ReportsAnswer,
+    ReportsQuestion,
+    RollAnswer,
+    RollQuestion,
+    VectorsAnswer,
+    VectorsQuestion,
+    WalksAnswer,
+    WalksQuestion,
+    pack,
+)
+from fedwalk.federation.wire.token_batches import Receipt, TokenBatch
+from fedwalk.privacy.randomness import SystemRandomness
+from fedwalk.protocols.paper.messages import KINDS
+from fedwalk.protocols.transcript import Transcript
+from fedwalk.run.folder import FORMAT, RunFolder
+from fedwalk.util.checked_json import parse_json
 
 KEY = bytes(range(16))
 UNCHANGED = b"unchanged"
-LISTS = KnownLists(3, np.array([0, 1], np.int32), np.array([0, 2, 4], np.int64), np.array([1, 2, 0, 2], np.int32))
-OWN = OwnLists(LISTS.devices, LISTS.indptr, LISTS.indices)
+NEIGHBOURS = KnownNeighbours(
+    3, np.array([0, 1], np.int32), np.array([0, 2, 4], np.int64), np.array([1, 2, 0, 2], np.int32)
+)
+OWN = OwnNeighbours(NEIGHBOURS.devices, NEIGHBOURS.indptr, NEIGHBOURS.indices)
 
 
-class Refused(FedWalkError):  # noqa: N818 - no error of the program
-    """Another's parser refused the bytes before ours saw them, or a decoder said no without an exception."""
+class Refused(FedWalkError):  # noqa: N818 - not an error of the program
+    """Another library's parser refused the bytes first, or a decoder refused them without an exception."""
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """One decoder: its function, what there is to spoil, and what it may raise beside FedWalkError."""
+    """One decoder: its function, what to damage, and what it may raise besides FedWalkError."""
 
     decode: Callable[[bytes], object]
     recipe: Recipe
@@ -101,7 +98,7 @@ class Decoder:
 
 
 class MemoryFile:
-    """As much of a Path as the readers use, over bytes: a real file would take most of the time."""
+    """The part of Path's interface that the readers use, over bytes: real files would take most of the time."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -118,13 +115,13 @@ class MemoryFile:
         return self._data.decode(encoding)
 
     def exists(self) -> bool:
-        """It is always there."""
+        """Always true."""
         return True
 
     is_file = exists
 
     def stat(self) -> SimpleNamespace:
-        """Of a file that was changed just now."""
+        """The values of a file that has just changed."""
         return SimpleNamespace(st_mtime_ns=1, st_ino=1, st_size=len(self._data))
 
     def __truediv__(self, name: str) -> "MemoryFile":
@@ -132,7 +129,7 @@ class MemoryFile:
 
 
 def file(data: bytes) -> Path:
-    """The bytes for a function that wants a path."""
+    """The bytes as an argument for functions that take a path."""
     return cast(Path, MemoryFile(data))
 
 
@@ -151,15 +148,17 @@ def _of_file(read: Callable[[Path], object], *samples: Any) -> Decoder:
 
 
 def _sent_files() -> dict[str, Decoder]:
-    """Files that people send each other, and what the operator makes of them."""
-    tls_key, node_key = new_keys(), new_node_key()
+    """Files that owners and the operator send each other, and the operator's handling of them."""
+    tls_key, node_key = new_tls_key(), new_node_key()
     requests = [
         holder_request("clinic", "192.0.2.8:7443", ["ada", "Zoë", "10"], tls_key, node_key),
-        holder_request("ward-7", "[2001:db8::7]:9", ["9"], new_keys(), new_node_key()),
+        holder_request("ward-7", "[2001:db8::7]:9", ["9"], new_tls_key(), new_node_key()),
     ]
     authority = new_authority("demo", 30)
     first, second = map(read_request, requests)
-    given = Pass("clinic", "192.0.2.7:9092", authority.certificate.decode(), admit(authority, first, 20).decode())
+    given = Pass(
+        "clinic", "192.0.2.7:9092", authority.certificate.decode(), holder_certificate(authority, first, 20).decode()
+    )
     roster = Roster().admitted(first).admitted(second)
     members = {holder.name: holder.node_key for holder in roster.holders}
     signed = Recipe(requests[:1], is_json=True, seal=partial(_signed, tls_key, node_key))
@@ -173,7 +172,7 @@ def _sent_files() -> dict[str, Decoder]:
 
 
 def _signed(tls_key: bytes, node_key: bytes, data: bytes) -> bytes:
-    """A request with whatever content, signed by its holder: a hostile one can sign what it likes."""
+    """A request with any content, signed by its holder: a hostile holder can sign anything."""
     try:
         content = json.loads(data)
         payload = json.dumps({name: content[name] for name in content if name != "signatures"}, sort_keys=True).encode()
@@ -185,9 +184,9 @@ def _signed(tls_key: bytes, node_key: bytes, data: bytes) -> bytes:
 
 
 def _admitted(roster: Roster, data: bytes) -> None:
-    """As the operator does: read the request, show its fingerprint, enter the holder."""
+    """Do what the operator does: read the request, show its fingerprint, admit the holder."""
     request = read_request(data)
-    fingerprint(request)
+    request_fingerprint(request)
     roster.admitted(request).digest()
 
 
@@ -200,13 +199,13 @@ def _store() -> dict[str, Decoder]:
     """A holder's answer store."""
     states = _json({"sha256": "", "devices": _device_states()})
     answers = [
-        _to_bytes({"hops": 3, "seconds": 0.5, "refused": "{}", "unreachable": ["ben"], "walks": np.arange(4)}),
-        _to_bytes(pack(VectorsAnswer(np.array([0, 1], np.int32), np.ones((2, 3), np.float32)))),
+        to_bytes({"hops": 3, "seconds": 0.5, "refused": "{}", "unreachable": ["ben"], "walks": np.arange(4)}),
+        to_bytes(pack(VectorsAnswer(np.array([0, 1], np.int32), np.ones((2, 3), np.float32)))),
     ]
-    snapshots = [_to_bytes(pack(LISTS)), _to_bytes(pack(replace(LISTS, unknown=2, absent=1)))]
+    snapshots = [to_bytes(pack(NEIGHBOURS)), to_bytes(pack(replace(NEIGHBOURS, unknown=2, absent=1)))]
     return {
         "names.json": _of_file(read_names, ["ada", "ben", "Zoë"], []),
-        "lists.json": Decoder(_read_devices, Recipe([_seal_states(states)], is_json=True, seal=_seal_states)),
+        "devices.json": Decoder(_read_devices, Recipe([_seal_states(states)], is_json=True, seal=_seal_states)),
         "answer": Decoder(_recall, _of_archives(answers)),
         "answer's values": Decoder(_recall, Recipe(answers, is_json=True, seal=_seal_values, open=_open_values)),
         "snapshot": Decoder(_snapshot, _of_archives(snapshots)),
@@ -215,15 +214,15 @@ def _store() -> dict[str, Decoder]:
 
 def _of_archives(samples: list[bytes]) -> Recipe:
     """Archives followed by a digest."""
-    return Recipe(samples, seal=lambda data: data + _seal(data), open=lambda data: data[: data.rindex(SEAL)])
+    return Recipe(samples, seal=lambda data: data + seal(data), open=lambda data: data[: data.rindex(SEAL)])
 
 
 def _seal_values(data: bytes) -> bytes:
-    """An archive with these values beside an array."""
+    """An archive with these values and an array."""
     content = BytesIO()
     arrays: dict[str, Any] = {PLAIN: np.frombuffer(data, np.uint8), f"{ARRAY}walks": np.arange(2)}
     np.savez(content, **arrays)
-    return content.getvalue() + _seal(content.getvalue())
+    return content.getvalue() + seal(content.getvalue())
 
 
 def _open_values(data: bytes) -> bytes:
@@ -232,16 +231,16 @@ def _open_values(data: bytes) -> bytes:
 
 
 def _device_states() -> dict[str, Any]:
-    """What two devices keep that have answered twice."""
+    """The stored state of two devices that have each answered twice."""
     empty = _seal_states(_json({"sha256": "", "devices": {}}))
-    devices = _memory(empty).list_devices(LISTS, SystemRandomness(), 20.0)
+    devices = _store_of(empty).report_devices(NEIGHBOURS, SystemRandomness(), 20.0)
     for epoch in (0, 1):
-        answer_lists(ListsQuestion("run", 3, 2.0, epoch), LISTS, devices)
+        answer_reports(ReportsQuestion("run", 3, 2.0, epoch), NEIGHBOURS, devices)
     return {str(v): device.state() for v, device in devices.items()}
 
 
 def _seal_states(data: bytes) -> bytes:
-    """With the right checksum, if it is JSON at all."""
+    """The data with a valid checksum, if it is JSON."""
     try:
         content = json.loads(data)
         text = json.dumps(content["devices"])
@@ -250,67 +249,67 @@ def _seal_states(data: bytes) -> bytes:
         return data
 
 
-def _memory(data: bytes) -> Memory:
+def _store_of(data: bytes) -> AnswerStore:
     """An answer store all of whose files have this content."""
-    memory: Any = Memory(Path("nowhere"))
-    memory._lists = memory._names = file(data)
-    memory._run_folder = lambda run: MemoryFile(data)
-    return cast(Memory, memory)
+    store: Any = AnswerStore(Path("nowhere"))
+    store._devices = store._names = file(data)
+    store._run_folder = lambda run: MemoryFile(data)
+    return cast(AnswerStore, store)
 
 
 def _read_devices(data: bytes) -> None:
-    _memory(data).list_devices(LISTS, SystemRandomness(), 8.0)
+    _store_of(data).report_devices(NEIGHBOURS, SystemRandomness(), 8.0)
 
 
 def _recall(data: bytes) -> None:
-    """As a holder does that was asked before: what it kept must be fit to be sent."""
-    fields = _memory(data).recall("vectors", "run-question")
+    """Read a stored answer as a holder does when a question is repeated; it must be fit to be sent."""
+    fields = _store_of(data).recall("vectors", "run-question")
     fields_to_records(fields or {})
 
 
 def _snapshot(data: bytes) -> None:
-    lists = _memory(data).snapshot("run")
-    if lists is not None:
-        lists.restrict(np.arange(min(lists.vertices, 3), dtype=np.int32))
+    neighbours = _store_of(data).snapshot("run")
+    if neighbours is not None:
+        neighbours.restrict(np.arange(min(neighbours.vertices, 3), dtype=np.int32))
 
 
 def _own_files() -> dict[str, Decoder]:
     """Files by which the processes of a folder tell each other how things stand, and those that owners edit."""
-    account = Account("run", {"ann": 3, "ben": 2}, patience=5.0)
-    account.lose("ben", "vectors", "NaN", refused=True)
-    account.refused_by_holders.update({"replayed": 3})
+    statistics = RunStatistics("run", {"ann": 3, "ben": 2}, patience=5.0)
+    statistics.lose("ben", "vectors", "NaN", refused=True)
+    statistics.refused_by_holders.update({"replayed": 3})
     counts = dict.fromkeys(("begun", "finished", "handed", "received", "refused", "bytes"), 7)
     job = {
         "federation": "fed",
         "output": "run",
         "patience": 5.0,
         "keep_walks": False,
-        "need": 1,
+        "min_holders": 1,
         "settings": {"walks": 2},
     }
     events = b'{"pid": 7}\n{"stage": "walks", "done": 3, "total": 9}\n{"ended": true}\n{"error": "gone"}\n'
     terms = Terms(("ldp", "paper"), 8.0, 3)
-    holder = HolderSettings("clinic", "192.0.2.8:7443", "0.0.0.0:7443", "lists.adj", terms, 3)
+    holder = HolderSettings("clinic", "192.0.2.8:7443", "0.0.0.0:7443", "neighbours.adj", terms, 3)
     federation = FederationSettings("demo", "192.0.2.7:9092", "0.0.0.0:9092")
     return {
         "nodes": _of_file(read_nodes, {"clinic": 2**64 - 1, "ward-7": 5}),
-        "federation.json": _of_file(Account.load, {"secret": account.secret, **account.as_dict()}),
+        "federation.json": _of_file(RunStatistics.load, {"secret": statistics.secret, **statistics.as_dict()}),
         "progress.json": _of_file(read_progress, {**counts, "began": 1.5, "now": 2.5}),
         "job": _of_file(read_job, job),
         "progress.jsonl": Decoder(lambda data: read_events(file(data)), Recipe([events])),
         "refused.json": _of_file(read_refusals, {"clinic: too much at once": 3}),
         "flower-run": Decoder(lambda data: read_run_id(file(data)), Recipe([b"12345678901234567890", b"7\n"])),
         "state": _of_file(_read_state, {"pid": 7, "tag": "0123456789abcdef", "log": "server.log"}),
-        "manifest": _of_file(_read_manifest, {"fedwalk": "1", "graph": "", "stages": {"roll": _stage()}}),
+        "manifest": _of_file(_read_manifest, _manifest()),
         "holder.toml": _of_settings(holder),
         "federation.toml": _of_settings(federation),
     }
 
 
 def _of_settings(settings: FederationSettings | HolderSettings) -> Decoder:
-    sample = tomli_w.dumps(_without_none(asdict(settings))).encode()
+    sample = settings_text(settings).encode()
     kind: Any = type(settings)
-    return Decoder(lambda data: _read(file(data), kind, "fedwalk"), Recipe([sample]))
+    return Decoder(lambda data: read_settings(file(data), kind), Recipe([sample]))
 
 
 def _read_state(path: Path) -> None:
@@ -318,8 +317,9 @@ def _read_state(path: Path) -> None:
         raise Refused
 
 
-def _stage() -> dict[str, Any]:
-    return {"seconds": 1.0, "messages": Transcript().as_dict(), "peak_rss_bytes": 5}
+def _manifest() -> dict[str, Any]:
+    stage = {"seconds": 1.0, "messages": Transcript.of(KINDS).as_dict(), "peak_rss_bytes": 5}
+    return {"fedwalk": "1", "format": FORMAT, "graph": "", "stages": {"roll": stage}, "files": ["roll.npy"]}
 
 
 def _read_manifest(path: Path) -> None:
@@ -327,7 +327,7 @@ def _read_manifest(path: Path) -> None:
 
 
 def _wire() -> dict[str, Decoder]:
-    """What arrives at a port."""
+    """Data that arrives at a port."""
     batch = TokenBatch(
         np.array([3, 5], np.int32),
         np.array([0, 7], np.int64),
@@ -345,11 +345,11 @@ def _wire() -> dict[str, Decoder]:
             partial(Receipt.from_bytes, tokens=3),
             Recipe([Receipt(np.zeros(3, np.uint8)).to_bytes(), Receipt(np.array([0, 5, 0], np.uint8), 2).to_bytes()]),
         ),
-        "standing": Decoder(Standing.from_bytes, Recipe([Standing(True, 12).to_bytes()])),
+        "status": Decoder(HolderStatus.from_bytes, Recipe([HolderStatus(True, 12).to_bytes()])),
         "request head": Decoder(_read_head, Recipe(heads), (RefusedError, h11.RemoteProtocolError)),
         "claimed length": Decoder(_read_length, Recipe([b"12", b"0", b"99999999999"]), (RefusedError,)),
         "claimed key": Decoder(_read_key, Recipe([b"QUJDRA==", b"AAAA"])),
-        "server's words": Decoder(_read_words, Recipe(server)),
+        "server's response": Decoder(_read_response, Recipe(server)),
     }
 
 
@@ -372,21 +372,21 @@ def _read_key(data: bytes) -> None:
         raise Refused
 
 
-def _read_words(data: bytes) -> None:
-    """What a SuperNode makes of a refusal's body, and of the date in an answer's head."""
+def _read_response(data: bytes) -> None:
+    """A SuperNode's reading of a refusal's body, and of the date in a response's header."""
     text = data.decode("utf-8", "replace")
-    reason(text)
-    drift(text, 4200.0)
+    refusal_reason(text)
+    clock_warning(text, 4200.0)
 
 
 def _records() -> dict[str, Decoder]:
     """Flower's records as bytes, for each kind of question and answer."""
     ids, rows = np.arange(3, dtype=np.int32), np.ones((3, 2), np.float32)
-    parcels: list[Any] = [
+    messages: list[Any] = [
         RollQuestion("run", "paper", np.frombuffer(b'["ada", "ben"]', np.uint8), 2.0, 3),
         RollAnswer("ada", ids),
-        ListsQuestion("run", 3, 2.0, 0),
-        ListsAnswer(ids, np.arange(4), ids),
+        ReportsQuestion("run", 3, 2.0, 0),
+        ReportsAnswer(ids, np.arange(4), ids),
         VectorsQuestion("run", 2, 2.0, ids, ids % np.int32(2)),
         VectorsAnswer(ids, rows),
         MatricesQuestion("run", ids, rows),
@@ -407,13 +407,13 @@ def _records() -> dict[str, Decoder]:
             np.zeros((3, 4), np.int32),
         ),
     ]
-    others = [_to_proto(parcel) for parcel in parcels]
+    others = [_to_proto(message) for message in messages]
     # As many samples of its own kind as of all others, which are spliced into it.
     readers = {
-        f"records {type(parcel).__name__}": Decoder(
-            partial(_from_proto, type(parcel)), Recipe([*[sample] * len(others), *others])
+        f"records {type(message).__name__}": Decoder(
+            partial(_from_proto, type(message)), Recipe([*[sample] * len(others), *others])
         )
-        for parcel, sample in zip(parcels, others, strict=True)
+        for message, sample in zip(messages, others, strict=True)
     }
     question = _walks_question()
     return {
@@ -423,21 +423,21 @@ def _records() -> dict[str, Decoder]:
     }
 
 
-def _to_proto(parcel: Any) -> bytes:
-    return bytes(recorddict_to_proto(to_records(parcel)).SerializeToString())
+def _to_proto(message: Any) -> bytes:
+    return bytes(recorddict_to_proto(to_records(message)).SerializeToString())
 
 
 def _from_proto(kind: type[Any], data: bytes) -> Any:
     try:
         records = recorddict_from_proto(ProtoRecordDict.FromString(data))
-    except Exception as error:  # Flower's own parser: its errors never reach ours
+    except Exception as error:  # raised by Flower's own parser, before our code runs
         raise Refused from error
-    parcel = from_records(kind, records)
-    if isinstance(parcel, RollQuestion):
-        vertex_names(parcel)
-    if isinstance(parcel, WalksAnswer):
-        check_refusals("ada", parcel.refused)
-    return parcel
+    message = from_records(kind, records)
+    if isinstance(message, RollQuestion):
+        vertex_names(message)
+    if isinstance(message, WalksAnswer):
+        check_refusals("ada", message.refused)
+    return message
 
 
 def _plan_from_proto(data: bytes) -> None:
@@ -445,7 +445,7 @@ def _plan_from_proto(data: bytes) -> None:
 
 
 def _walks_question() -> WalksQuestion:
-    """A triangle: holder 0 has two of its vertices."""
+    """A question about a triangle, of which holder 0 has two vertices."""
     ids, all_true = np.arange(3, dtype=np.int32), np.ones(3, np.bool_)
     return WalksQuestion(
         run="run", key=KEY.hex(), session=KEY.hex(), sessions=[session_digest(KEY.hex())] * 2, predictor="tree",
@@ -480,7 +480,7 @@ def _other_value(value: Any, random: Random) -> Any:
 
 
 def _other_array(array: np.ndarray, random: Random) -> Any:
-    """Another size, or other numbers at a few places."""
+    """The array with another size, or with other numbers in a few places."""
     kinds = random.random()
     if kinds < 0.15:
         return array[: random.randrange(len(array) + 1)]
@@ -503,7 +503,7 @@ def _other_array(array: np.ndarray, random: Random) -> Any:
 
 
 def _names() -> dict[str, Decoder]:
-    """Texts by themselves."""
+    """Decoders of single texts."""
     return {
         "vertex names": Decoder(_read_vertex_names, Recipe([b'["ada","ben","Zo\xc3\xab"]'], is_json=True)),
         "refusals": Decoder(_read_refusals, Recipe([b'{"replayed": 3, "too large": 1}', b"{}"], is_json=True)),

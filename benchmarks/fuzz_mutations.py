@@ -1,6 +1,6 @@
-"""How the fuzzer spoils an input: bytes at random, and values of JSON that parse and mean something else.
+"""How the fuzzer damages an input: random changes of bytes, and JSON values that parse but mean something else.
 
-Random bytes alone rarely get past a parser or a checksum. So a JSON sample is also parsed, changed at one place, and
+Random bytes alone rarely get past a parser or a checksum. So a JSON sample is also parsed, changed in a few places and
 written again, with its checksum recomputed where it has one (`Recipe.seal`).
 """
 
@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 DEEP = "@deep@"
-"""Stands for a value that is nested too deeply for `json.dumps`, and is put in afterwards."""
+"""Placeholder for a value that is nested too deeply for `json.dumps`; it is inserted into the text afterwards."""
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 255, 2**31, -(2**31) - 1, 2**63, 2**64, 10**19, 10**25, 0.5, -0.0, 1e308, 5e-324,
     "", "a", "0", "-1", "NaN", "unbounded", "\ud800", "\u202e", "\x00", "\x1b[2J", "ä", "9" * 5000, "a" * 1001,
@@ -29,9 +29,9 @@ TOKENS = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """What there is to spoil: valid samples, whether they are JSON, and how a changed one gets its checksum back.
+    """What to damage: valid samples, whether they are JSON, and how to give a changed one a valid checksum (`seal`).
 
-    `open` goes from a sealed sample to what the checksum is over, where that isn't the sample itself.
+    `open` takes a sealed sample and returns the part that the checksum covers, where that isn't the sample itself.
     """
 
     samples: Sequence[bytes]
@@ -41,7 +41,7 @@ class Recipe:
 
 
 def spoiled(recipe: Recipe, random: Random) -> bytes:
-    """An input: a sample, changed at a few places, and sealed again three times out of four."""
+    """An input: a sample changed in a few places, and in three of four cases sealed again."""
     data = random.choice(recipe.samples)
     sealing = recipe.seal is not None and random.random() < 0.75
     if sealing and recipe.open is not None:
@@ -55,7 +55,7 @@ def spoiled(recipe: Recipe, random: Random) -> bytes:
 
 
 def _changed_json(data: bytes, random: Random) -> bytes:
-    """The same JSON with other values at one to three places."""
+    """The same JSON with other values in one to three places."""
     value = json.loads(data)
     for _ in range(random.choice((1, 1, 2, 3))):
         value = _changed(value, random)
@@ -67,7 +67,7 @@ def _changed_json(data: bytes, random: Random) -> bytes:
 
 
 def _changed(value: Any, random: Random) -> Any:
-    """Go down to a random place, and change what is there."""
+    """Descend to a random place and change the value there."""
     if isinstance(value, dict) and value and random.random() < 0.8:
         return _changed_object(value, random)
     if isinstance(value, list) and value and random.random() < 0.8:
@@ -144,7 +144,7 @@ def _splice(data: bytes, samples: Sequence[bytes], random: Random) -> bytes:
 
 
 def _number(data: bytes, samples: Sequence[bytes], random: Random) -> bytes:
-    """Another little-endian number somewhere, such as a length or a count."""
+    """Overwrite some bytes with another little-endian number, such as a length or a count."""
     size = random.choice((1, 2, 4, 8))
     number = random.choice((0, 1, 1 << (8 * size - 1), (1 << 8 * size) - 1, random.randrange(1 << 8 * size)))
     place = _place(data, random)

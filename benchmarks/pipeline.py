@@ -1,10 +1,11 @@
-"""From a graph file to vectors: `fedwalk embed` beside DeepWalk made of PecanPy's walks and gensim's Word2Vec.
+"""From a graph file to vectors: `fedwalk embed` compared with DeepWalk built from PecanPy's walks and gensim's
+Word2Vec.
 
     python benchmarks/pipeline.py --graph blogcatalog.mat [--walks 80] [--threads 2] [--repeats 3]
 
-Each contender is a process of its own, timed from start to end, its memory as the system counts it. Both use
-walks of 40 entries, window 10, 128 dimensions, 5 negative samples, one pass. FedWalk builds its tree, encodes and
-predicts on top. Needs the extra `bench`.
+Each contender is a separate process, timed from start to end; its peak memory is what the operating system reports. All
+use walks of 40 entries, window 10, 128 dimensions, 5 negative samples and one pass. FedWalk in addition builds its
+tree, encodes and predicts. Needs the extra `bench`.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pathlib import Path
 from common import by_turns, publish, ratio, table
 
 PEER = """
-import os, sys
+import sys
 edges, walks, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 from gensim.models import Word2Vec
 from pecanpy.pecanpy import FirstOrderUnweighted
@@ -30,17 +31,18 @@ Word2Vec(sentences, vector_size=128, window=10, negative=5, sg=1, sample=0, min_
 
 
 def run(command: list[str], threads: int, peaks: list[int]) -> None:
-    """Run a process to its end and note the most memory it held."""
+    """Run a process to its end and append its peak memory to `peaks`."""
     environment = {**os.environ, "NUMBA_NUM_THREADS": str(threads)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{command[:3]} failed")
+    # ru_maxrss is in bytes on macOS and in kilobytes on Linux.
     peaks.append(usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
 
 
 def write_edges(path: str | None, edges: Path) -> tuple[int, int]:
-    """The graph as an edge list that both read; its vertices and edges."""
+    """Write the graph as an edge list that both can read; returns the numbers of vertices and edges."""
     from fedwalk.graph import load_graph, social_network
     from fedwalk.graph.save import save_edge_list
 

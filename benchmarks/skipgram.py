@@ -1,10 +1,11 @@
-"""SkipGram against gensim on the same walks, by turns in one process: words per second, their ratio, micro-F1.
+"""SkipGram compared with gensim on the same walks, alternately in one process: words per second, ratio and micro-F1.
 
     python benchmarks/skipgram.py [--graph FILE.mat] [--walks 10] [--threads 1] [--repeats 3]
 
-The .mat file holds an adjacency matrix `network` and, for micro-F1, labels `group` (vertices × labels), as
-BlogCatalog is handed around; without a file a random graph is used. gensim trains from lists and from a corpus
-file in turn, and the faster one counts; the time to build its vocabulary is left out, our counting is included.
+The .mat file has an adjacency matrix `network` and, for micro-F1, labels `group` (vertices × labels), which is how
+BlogCatalog is usually distributed. Without a file a random graph is used. gensim is timed with lists and with a corpus
+file, and the faster of the two counts. The time to build gensim's vocabulary is left out; fedwalk's counting is
+included. Needs the extra `bench`.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 from common import publish, table
-from gensim.models import Word2Vec
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -32,7 +32,7 @@ LENGTH, DIM, WINDOW, NEGATIVE = 40, 128, 10, 5
 
 
 class Run(NamedTuple):
-    """One training: words per second of wall clock and of processor time, and the vectors."""
+    """One training: words per second of wall-clock time and of processor time, and the vectors."""
 
     wall: float
     cpu: float
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What is kept of a run: words per second of wall clock, micro-F1."""
+    """What the table needs of a run: words per second of wall-clock time, and micro-F1."""
 
     wall: float
     f1: float
@@ -56,7 +56,7 @@ def load(path: Path | None) -> tuple[Any, Any]:
 
 
 def uniform_walks(graph: Any, per_vertex: int) -> NDArray[np.int32]:
-    """DeepWalk's walks, all of them a step at a time."""
+    """DeepWalk's walks, made step by step for all walks at once."""
     rng = np.random.default_rng(1)
     degree = np.diff(graph.indptr)
     at = rng.permutation(np.repeat(np.flatnonzero(degree), per_vertex))
@@ -68,14 +68,16 @@ def uniform_walks(graph: Any, per_vertex: int) -> NDArray[np.int32]:
 
 
 def timed(words: int, job: Callable[[], NDArray[np.float32]]) -> Run:
-    """Run a job by both clocks."""
+    """Run a job and measure it by both clocks."""
     wall, cpu = time.perf_counter(), time.process_time()
     vectors = job()
     return Run(words / (time.perf_counter() - wall), words / (time.process_time() - cpu), vectors)
 
 
 def run_gensim(corpus: dict[str, Any], walks: NDArray[np.int32], vertices: int, threads: int, seed: int) -> Run:
-    """gensim's Word2Vec; `corpus` is its sentences or its corpus file."""
+    """Train gensim's Word2Vec; `corpus` is its sentences or its corpus file."""
+    from gensim.models import Word2Vec  # here, so that --help works without it
+
     model = Word2Vec(
         vector_size=DIM, window=WINDOW, negative=NEGATIVE, sg=1, sample=0, min_count=0, workers=threads, seed=seed
     )  # fmt: skip
@@ -91,7 +93,7 @@ def run_gensim(corpus: dict[str, Any], walks: NDArray[np.int32], vertices: int, 
 
 
 def micro_f1(vectors: NDArray[np.float32], labels: Any, splits: int = 2) -> float:
-    """Micro-F1 with 60% of the vertices for training; as many labels are predicted as a vertex has."""
+    """Micro-F1 with 60% of the vertices for training, predicting as many labels as a vertex truly has."""
     truth = np.asarray(scipy.sparse.csr_matrix(labels).todense()) > 0
     scores = []
     for split in range(splits):
@@ -105,7 +107,7 @@ def micro_f1(vectors: NDArray[np.float32], labels: Any, splits: int = 2) -> floa
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", type=Path, help=".mat file with `network` (and `group`)")
     parser.add_argument("--walks", type=int, default=10, help="walks per vertex")
@@ -124,7 +126,7 @@ def main() -> None:
 
 
 def publish_result(options: argparse.Namespace, words: int, vertices: int, runs: list[dict[str, Row]]) -> None:
-    """The medians over the rounds, and the mean and spread of micro-F1."""
+    """Publish the medians over the rounds, and the mean and standard deviation of micro-F1."""
     ratios = [run["fedwalk"].wall / max(run[name].wall for name in run if name != "fedwalk") for run in runs]
     rows = []
     for name in runs[0]:
@@ -143,7 +145,7 @@ def publish_result(options: argparse.Namespace, words: int, vertices: int, runs:
 
 
 def sentences(walks: NDArray[np.int32], folder: Path) -> dict[str, dict[str, Any]]:
-    """The walks in the two forms gensim takes."""
+    """The walks in the two forms that gensim accepts."""
     np.savetxt(folder / "walks.txt", walks, fmt="%d")
     lists = [list(map(str, walk)) for walk in walks.tolist()]
     return {"gensim list": {"corpus_iterable": lists}, "gensim file": {"corpus_file": str(folder / "walks.txt")}}
@@ -152,7 +154,7 @@ def sentences(walks: NDArray[np.int32], folder: Path) -> dict[str, dict[str, Any
 def repeat(
     seed: int, corpora: dict[str, dict[str, Any]], walks: NDArray[np.int32], vertices: int, labels: Any, threads: int
 ) -> dict[str, Row]:
-    """Every trainer once."""
+    """Run every trainer once."""
     runs = {name: run_gensim(corpus, walks, vertices, threads, seed) for name, corpus in corpora.items()}
     runs["fedwalk"] = timed(walks.size, lambda: train(walks, vertices, seed=seed, threads=threads))
     rows = {}

@@ -1,10 +1,11 @@
-"""What the hybrid tree costs in quality: beside the exact average-linkage tree over all n(n−1)/2 dissimilarities.
+"""The quality of the hybrid tree, compared with the exact average-linkage tree over all n(n−1)/2 dissimilarities.
 
     python benchmarks/tree.py --graph blogcatalog.mat [--walks 80] [--seeds 3] [--splits 5]
 
-For each seed one set of degree vectors and both trees: how well each tree's heights agree with the dissimilarities
-(cophenetic correlation, over all pairs), how many vertices of a two-hop pool are true neighbours, and micro-F1 of the
-vectors in the end. Holds n(n−1)/2 numbers several times over: meant for graphs of a few thousand vertices.
+For each seed, both trees are built from the same degree vectors. Measured are how well each tree's heights agree with
+the dissimilarities (cophenetic correlation over all pairs), how many vertices of a two-hop pool are true neighbours,
+and the micro-F1 of the final vectors. Memory holds n(n−1)/2 numbers several times: use graphs of a few thousand
+vertices.
 """
 
 import argparse
@@ -22,17 +23,17 @@ from scipy.cluster.hierarchy import cophenet
 from fedwalk import FedWalk, evaluate, load_graph, social_network
 from fedwalk.experiments.fidelity import pool_precision
 from fedwalk.graph import Graph
-from fedwalk.kernels.threads import silent
-from fedwalk.protocol.clustering import BUILDERS
-from fedwalk.protocol.dissimilarity import pairwise_dissimilarity
-from fedwalk.protocol.server import Server
-from fedwalk.protocol.transcript import Transcript
-from fedwalk.runtime.local import LocalRuntime
+from fedwalk.protocols.paper.dissimilarity import pairwise_dissimilarity
+from fedwalk.protocols.paper.local import LocalRuntime
+from fedwalk.protocols.paper.server import Server
+from fedwalk.protocols.paper.tree_builders import BUILDERS
+from fedwalk.protocols.transcript import Transcript
+from fedwalk.util.parallel import silent
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What one run with one tree reached."""
+    """The results of one run with one tree."""
 
     seconds: float
     cophenetic: float
@@ -42,7 +43,7 @@ class Quality:
 
 
 def dissimilarities(graph: Graph, model: FedWalk) -> NDArray[np.float64]:
-    """All pairs' dissimilarities of a fitted model, in scipy's condensed order."""
+    """The dissimilarities of all pairs for a fitted model, in scipy's condensed order."""
     settings = model.settings_
     server = Server(graph.vertices, settings.bins or 1, settings.epsilon)
     matrices = LocalRuntime(graph, server, settings, Transcript()).matrices(model.degree_vectors_, silent)
@@ -50,7 +51,7 @@ def dissimilarities(graph: Graph, model: FedWalk) -> NDArray[np.float64]:
 
 
 def measure(graph: Graph, seed: int, ratios: list[float], options: argparse.Namespace) -> dict[str, Quality]:
-    """Both trees over the same degree vectors."""
+    """Measure both trees over the same degree vectors."""
     models: dict[str, FedWalk] = {}
     scores: dict[str, tuple[float, ...]] = {}
     shared: dict[str, Any] = {}
@@ -60,8 +61,8 @@ def measure(graph: Graph, seed: int, ratios: list[float], options: argparse.Name
         embedding = model.fit(graph, **shared)
         shared = {"bins": model.bins_, "degree_vectors": model.degree_vectors_}
         if graph.labels is not None:
-            found = evaluate(embedding, graph, train_ratios=ratios, splits=options.splits)
-            scores[builder] = tuple(score.micro_f1 for score in found)
+            results = evaluate(embedding, graph, train_ratios=ratios, splits=options.splits)
+            scores[builder] = tuple(score.micro_f1 for score in results)
         models[builder] = model
         took = time.perf_counter() - began
         print(f"  seed {seed}, {builder}: {took:.0f} s, {scores.get(builder)}", file=sys.stderr)
@@ -96,14 +97,14 @@ def main() -> None:
     runs = [measure(graph, seed, ratios, options) for seed in range(options.seeds)]
     rows = []
     for builder in BUILDERS:
-        found = [run[builder] for run in runs]
-        f1 = [spread([quality.f1[i] for quality in found], 4) for i in range(len(found[0].f1))]
+        qualities = [run[builder] for run in runs]
+        f1 = [spread([quality.f1[i] for quality in qualities], 4) for i in range(len(qualities[0].f1))]
         rows.append(
             [
                 builder,
-                f"{np.mean([quality.seconds for quality in found]):.1f} s",
-                spread([quality.cophenetic for quality in found], 3),
-                spread([100 * quality.precision for quality in found], 2) + " %",
+                f"{np.mean([quality.seconds for quality in qualities]):.1f} s",
+                spread([quality.cophenetic for quality in qualities], 3),
+                spread([100 * quality.precision for quality in qualities], 2) + " %",
                 *(f1 or ["–"] * len(ratios)),
             ]
         )

@@ -1,9 +1,9 @@
-"""Walks per second: fedwalk's, with encoder and predictor and plain, beside PecanPy's and GRAPE's.
+"""Walks per second: fedwalk with encoder and predictor, fedwalk's plain walks, PecanPy and GRAPE.
 
     python benchmarks/walks.py --graph blogcatalog.mat [--walks 20] [--threads 1] [--repeats 5]
 
-Every contender makes the same number of walks of 40 entries from every vertex. PecanPy's kernel is timed alone, without
-the conversion to lists of strings that its users also wait for. Needs the extra `bench`.
+All of them make the same number of walks of 40 entries from every vertex. PecanPy's kernel is timed without the
+conversion to lists of strings that its own interface adds. Needs the extra `bench`.
 """
 
 import argparse
@@ -20,16 +20,16 @@ LENGTH = 40
 
 
 def fedwalk_contenders(path: str | None, walks: int, threads: int) -> tuple[dict[str, Callable[[], object]], int]:
-    """Our walks as the pipeline makes them, and the number of vertices."""
+    """fedwalk's walks as a run makes them, and the number of vertices."""
+    from fedwalk.estimators import FedWalk
     from fedwalk.graph import load_graph, social_network
-    from fedwalk.kernels.threads import silent
-    from fedwalk.model import FedWalk
-    from fedwalk.pipeline import plain
-    from fedwalk.protocol.messages import GroupPlan, TreeTable
-    from fedwalk.protocol.server import Server
-    from fedwalk.protocol.transcript import Transcript
-    from fedwalk.runtime.local import LocalRuntime
+    from fedwalk.protocols.deepwalk.protocol import walk as plain
+    from fedwalk.protocols.paper.local import LocalRuntime
+    from fedwalk.protocols.paper.messages import GroupPlan, TreeTable
+    from fedwalk.protocols.paper.server import Server
+    from fedwalk.protocols.transcript import Transcript
     from fedwalk.settings import Settings
+    from fedwalk.util.parallel import silent
 
     graph = load_graph(path) if path else social_network(vertices=10_000, mean_degree=60, communities=40)
     contenders: dict[str, Callable[[], object]] = {}
@@ -55,7 +55,7 @@ EDGES = Path(tempfile.gettempdir()) / f"fedwalk-bench-{os.getpid()}.edg"
 
 
 def write_edges(indptr: np.ndarray, indices: np.ndarray) -> None:
-    """The graph as the edge list that the peers read."""
+    """Write the graph as the edge list that PecanPy and GRAPE read."""
     owner = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     np.savetxt(EDGES, np.column_stack([owner, indices])[owner < indices], fmt="%d\t%d")
 

@@ -1,17 +1,25 @@
-"""What the tests of the outer rooms share: a small labelled graph, its files, and the command in this process."""
+"""What all tests share: time limits, no process left behind, a small labelled graph, and `fedwalk` in this process."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from fedwalk.cli import main
 from fedwalk.graph import Graph, social_network
 from fedwalk.graph.save import save_edge_list, save_labels
+from fedwalk.util.signals import interruptible
+from helpers.process_guard import GuardedRun, guard_run, strays
+from helpers.time_limits import TimeLimits
+
+# Waiting threads of OpenMP (in scikit-learn's t-SNE) keep a core busy, which the processes that tests start need.
+# The variable is read when scikit-learn is imported, which is later.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # The first call of a kernel compiles it, which no deadline foresees. In CI the same examples every time.
 settings.register_profile("fedwalk", deadline=None, derandomize="CI" in os.environ)
@@ -20,6 +28,55 @@ settings.load_profile("fedwalk")
 SMALL = ("--walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", "--seed", "5")
 SETTINGS: dict[str, Any] = {"walks": 3, "walk_length": 12, "dim": 8, "threads": 1, "seed": 5}
 """The same as keyword arguments."""
+
+# Files that take more than ten seconds, the longest first; those up to test_local_attacks have slow tests.
+LONG_FILES = [
+    f"test_{name}.py"
+    for name in (
+        "faults", "losses", "ten_runs", "hostile_holders", "flower", "federation", "blogcatalog", "local_attacks",
+        "peer_port", "walk_phase", "session", "federate", "answer_store", "in_browser", "protocol_package",
+        "hostile_peers", "engine", "process_guard", "signals", "record", "encoder", "execute", "reproduce", "listening",
+    )
+]  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register time limits as a plugin: hooks of this file alone wouldn't count for the doctests in src."""
+    config.pluginmanager.register(TimeLimits())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """With `-n`, give whole files to the workers: a module's fixtures can be a federation or a browser."""
+    # By default the files with most tests come first, which are not the files that take longest.
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run long files first, so that no worker is left alone with one of them at the end."""
+    items.sort(key=lambda item: LONG_FILES.index(item.path.name) if item.path.name in LONG_FILES else len(LONG_FILES))
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which tests are left out, and how to run them."""
+    left_out = config.getoption("markexpr") == "not slow"
+    return "slow tests are left out; to run them: python -m pytest -m slow" if left_out else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def guarded_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRun]:
+    """This run of the tests, of which no process is left at its end: SIGTERM ends it as Ctrl-C does."""
+    with interruptible(), guard_run(tmp_path_factory.getbasetemp()) as run:
+        yield run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_process_outlives_its_module(guarded_run: GuardedRun) -> Iterator[None]:
+    known = frozenset(process.pid for process in guarded_run.processes())
+    yield
+    if left := strays(guarded_run, known):
+        pytest.fail("These processes of this module's tests had to be killed:\n" + "\n".join(left))
 
 
 @dataclass(frozen=True)
@@ -55,7 +112,7 @@ def labels_file(network: Graph, network_file: Path) -> Path:
 
 @pytest.fixture
 def fedwalk(capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command in this process; a usage error counts as the exit that it is."""
+    """Run `fedwalk` in this process; a usage error becomes the exit code that the command would have."""
 
     def call(*arguments: object) -> Outcome:
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Slow, obvious versions of every formula, written from the paper and used by the tests alone."""
+"""Slow, obvious versions of every formula, written from the paper and used only by the tests."""
 
 from itertools import product
 
@@ -26,7 +26,7 @@ def leaf_sets(linkage: NDArray[np.float64]) -> list[set[int]]:
 
 
 def common_leaves(linkage: NDArray[np.float64], u: int, v: int) -> int:
-    """|leaves(T[u ∨ v])|: the smallest leaf set that holds both."""
+    """|leaves(T[u ∨ v])|: the smallest leaf set that contains both."""
     return min(len(leaves) for leaves in leaf_sets(linkage) if {u, v} <= leaves)
 
 
@@ -68,7 +68,7 @@ def pool(u: int, vectors: NDArray[np.float32], plan: NDArray[np.int32], linkage:
 
 
 def degree_prediction(u: int, vectors: NDArray[np.float32], plan: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Predictor `degree`: the probability of each vertex to follow u, if every chosen bin has somebody in it."""
+    """Predictor `degree`: the probability of each vertex to follow u, if every bin has another vertex."""
     bins = np.maximum(0.0, vectors[u].astype(np.float64))
     probability = np.zeros(len(plan))
     if not bins.any():
@@ -94,5 +94,5 @@ def hops_by_recurrence(length: int, p: float) -> float:
 
 
 def hops_closed_form(length: int, p: float) -> float:
-    """The recurrence's solution."""
+    """The closed form that solves the recurrence."""
     return float((length - 1) / (1 + p) + p * (1 - (-p) ** (length - 1)) / (1 + p) ** 2)

@@ -6,18 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def python_blocks(document: Path) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```$", document.read_text(encoding="utf-8"), re.M | re.S))
-
-
-def test_the_predictor_of_the_extending_guide_passes_its_own_tests(tmp_path: Path) -> None:
-    # Kernels are compiled from a file, as a reader's would be.
-    module = tmp_path / "favourite.py"
-    module.write_text(python_blocks(ROOT / "docs" / "extending.md"), encoding="utf-8")
-    exec(compile(module.read_text(encoding="utf-8"), str(module), "exec"), {"__name__": "favourite"})
 
 
 def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,19 @@
-"""Who may import whom: the rules of the house, read from the source."""
+"""Who may import whom, how large a folder may be, and that only a protocol's own folder knows its name.
+
+All rules are read from the source.
+"""
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import fedwalk
+from fedwalk.protocols.registry import OURS
 
 PACKAGE = Path(fedwalk.__file__).parent
 MODULES = {
@@ -16,11 +22,27 @@ MODULES = {
 }
 
 OUTSIDE = {"os", "io", "pathlib", "shutil", "tempfile", "socket", "subprocess", "time", "datetime", "random", "sys"}
+MAX_MODULES = 17
+"""In one folder: about fifteen, and `__init__`."""
 
 
-def imports(module: str) -> Iterator[str]:
+@cache
+def parsed(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def nodes(tree: ast.AST, *, typing_too: bool) -> Iterator[ast.AST]:
+    """Every node; without `typing_too`, not those under `if TYPE_CHECKING`, which never run."""
+    for node in ast.iter_child_nodes(tree):
+        only_types = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        if typing_too or not only_types:
+            yield node
+            yield from nodes(node, typing_too=typing_too)
+
+
+def imports(module: str, *, typing_too: bool = True) -> Iterator[str]:
     """Every module that a module imports, anywhere in it, by full name."""
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for node in nodes(parsed(module), typing_too=typing_too):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -34,103 +56,169 @@ def within(name: str, *packages: str) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-def ours(module: str) -> list[str]:
-    return [name for name in imports(module) if within(name, "fedwalk")]
+def ours(module: str, *, typing_too: bool = True) -> list[str]:
+    return [name for name in imports(module, typing_too=typing_too) if within(name, "fedwalk")]
 
 
 def everything_imported(module: str) -> set[str]:
     """Our modules that come along with a module, directly or through others."""
-    found: set[str] = set()
+    known: set[str] = set()
     waiting = [module]
     while waiting:
-        fresh = {name for name in ours(waiting.pop()) if name in MODULES} - found
-        found |= fresh
+        fresh = {name for name in ours(waiting.pop()) if name in MODULES} - known
+        known |= fresh
         waiting += fresh
-    return found
+    return known
 
 
-def rooms(*packages: str) -> list[str]:
+def modules_of(*packages: str) -> list[str]:
     return [module for module in MODULES if within(module, *packages)]
 
 
-def test_the_modules_are_found() -> None:
-    assert {"fedwalk", "fedwalk.protocol.server", "fedwalk.cli.embed"} <= MODULES.keys()
-    assert "fedwalk.protocol.degree" in set(imports("fedwalk.protocol.server"))
-    assert "fedwalk.protocol.predictor.tree" in set(imports("fedwalk.protocol.predictor"))
+def package_of(module: str) -> str:
+    """What counts as one package: a folder of fedwalk, or a folder of the federation; a single module otherwise."""
+    parts = module.split(".")
+    depth = 3 if parts[1:2] == ["federation"] else 2
+    return ".".join(parts[:depth])
 
 
-@pytest.mark.parametrize("module", rooms("fedwalk.protocol"))
-def test_the_protocol_knows_numbers_kernels_and_itself(module: str) -> None:
+def package_imports() -> dict[str, set[str]]:
+    """Which package imports which others when it runs."""
+    graph: dict[str, set[str]] = {package_of(module): set() for module in MODULES}
+    for module in MODULES:
+        targets = {package_of(name) for name in ours(module, typing_too=False) if name in MODULES}
+        graph[package_of(module)] |= targets - {package_of(module)}
+    return graph
+
+
+def find_cycle(graph: dict[str, set[str]]) -> list[str]:
+    """A path that returns to its beginning, or an empty list."""
+    finished: set[str] = set()
+
+    def visit(node: str, path: list[str]) -> list[str]:
+        if node in path:
+            return [*path[path.index(node) :], node]
+        if node in finished:
+            return []
+        for other in sorted(graph[node]):
+            if cycle := visit(other, [*path, node]):
+                return cycle
+        finished.add(node)
+        return []
+
+    return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
+
+
+def test_the_modules_are_there() -> None:
+    assert {"fedwalk", "fedwalk.protocols.paper.server", "fedwalk.cli.embed"} <= MODULES.keys()
+    assert "fedwalk.protocols.paper.degree_vectors" in set(imports("fedwalk.protocols.paper.server"))
+    assert "fedwalk.protocols.paper.predictors.tree" in set(imports("fedwalk.protocols.paper.predictors"))
+
+
+def test_no_package_imports_one_that_imports_it() -> None:
+    assert find_cycle(package_imports()) == []
+
+
+def test_a_cycle_would_be_found() -> None:
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert find_cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_folder_is_crowded() -> None:
+    sizes = Counter(path.parent.relative_to(PACKAGE) for path in MODULES.values())
+    assert {str(folder): size for folder, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+@pytest.mark.parametrize("module", modules_of("fedwalk.protocols"))
+def test_protocols_know_only_what_is_below_them(module: str) -> None:
+    below = ("protocols", "kernels", "privacy", "attacks", "errors", "graph.graph", "graph.pairs")
+    helpers = ("util.parallel", "util.text")
+    # A protocol decides what its vectors are made from; the trainers are functions of arrays.
+    trainers = ("embedding.skipgram", "embedding.spectral")
     for name in imports(module):
-        mechanisms = name == "fedwalk.privacy.mechanisms"
-        allowed = within(name, "numpy", "fedwalk.protocol", "fedwalk.kernels", "fedwalk.errors") or mechanisms
-        scipy = module == "fedwalk.protocol.clustering" and within(name, "scipy")
-        assert allowed or scipy or name.split(".")[0] in sys.stdlib_module_names, f"{module} imports {name}"
+        allowed = within(
+            name, "numpy", "scipy", "sklearn", "tomli_w", *(f"fedwalk.{one}" for one in (*below, *helpers, *trainers))
+        )
+        values = name in ("fedwalk.graph", "fedwalk.util", "fedwalk.embedding")
+        assert allowed or values or name.split(".")[0] in sys.stdlib_module_names, f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", rooms("fedwalk.protocol"))
-def test_the_protocol_touches_no_file_socket_or_clock(module: str) -> None:
+@pytest.mark.parametrize("module", modules_of("fedwalk.protocols", "fedwalk.attacks", "fedwalk.privacy"))
+def test_the_pure_core_touches_no_file_socket_or_clock(module: str) -> None:
     assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))
 
 
-@pytest.mark.parametrize("module", rooms("fedwalk.kernels"))
+@pytest.mark.parametrize("module", modules_of("fedwalk.privacy", "fedwalk.attacks"))
+def test_privacy_and_the_parts_of_attacks_know_no_protocol(module: str) -> None:
+    assert not any(within(name, "fedwalk.protocols", "fedwalk.run") for name in ours(module))
+
+
+@pytest.mark.parametrize("module", modules_of("fedwalk.kernels"))
 def test_kernels_know_nothing_of_the_rest(module: str) -> None:
     assert all(within(name, "fedwalk.kernels", "fedwalk.errors") for name in ours(module))
 
 
-@pytest.mark.parametrize("module", rooms("fedwalk.graph"))
-def test_graphs_know_nothing_of_the_protocol(module: str) -> None:
-    assert all(within(name, "fedwalk.graph", "fedwalk.errors", "fedwalk.kernels") for name in ours(module))
+@pytest.mark.parametrize("module", modules_of("fedwalk.util"))
+def test_what_every_layer_may_use_knows_only_the_standard_library(module: str) -> None:
+    for name in imports(module):
+        known = within(name, "fedwalk.util", "fedwalk.errors")
+        assert known or name.split(".")[0] in sys.stdlib_module_names, f"{module} imports {name}"
 
 
-@pytest.mark.parametrize("module", rooms("fedwalk.embedding", "fedwalk.settings", "fedwalk.errors"))
-def test_values_know_nothing_of_who_runs_them(module: str) -> None:
-    assert not any(within(name, "fedwalk.runtime", "fedwalk.pipeline", "fedwalk.model") for name in ours(module))
+@pytest.mark.parametrize("module", modules_of("fedwalk.graph"))
+def test_graphs_know_nothing_of_the_protocols(module: str) -> None:
+    assert all(within(name, "fedwalk.graph", "fedwalk.errors", "fedwalk.util") for name in ours(module))
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not within(module, "fedwalk.cli")])
-def test_nobody_imports_the_command_line(module: str) -> None:
+def test_only_the_command_line_imports_the_command_line(module: str) -> None:
     if module != "fedwalk.__main__":
         assert not any(within(name, "fedwalk.cli", "rich") for name in imports(module))
 
 
+@pytest.mark.parametrize("module", [m for m in MODULES if not within(m, "fedwalk.cli", "fedwalk.report")])
+def test_only_the_command_line_imports_the_report(module: str) -> None:
+    assert not any(within(name, "fedwalk.report") for name in ours(module))
+
+
 def test_the_server_holds_no_neighbour_list() -> None:
-    assert not any(within(name, "fedwalk.graph", "fedwalk.protocol.device") for name in ours("fedwalk.protocol.server"))
+    lists = ("fedwalk.graph", "fedwalk.protocols.paper.device")
+    assert not any(within(name, *lists) for name in ours("fedwalk.protocols.paper.server"))
 
 
 def test_a_device_knows_neither_server_nor_graph() -> None:
-    assert not any(within(name, "fedwalk.graph", "fedwalk.protocol.server") for name in ours("fedwalk.protocol.device"))
+    others = ("fedwalk.graph", "fedwalk.protocols.paper.server")
+    assert not any(within(name, *others) for name in ours("fedwalk.protocols.paper.device"))
 
 
-LDP_DEVICE = "fedwalk.privacy.device"
-LDP_SERVER = [*(module for module in rooms("fedwalk.privacy") if module != LDP_DEVICE), "fedwalk.embedding.spectral"]
-"""What reads reports, and what counts their cost: none of it may come near a neighbour list."""
+LDP = "fedwalk.protocols.ldp"
+LDP_DECODER = [f"{LDP}.{n}" for n in ("reports", "degree_estimate", "edge_prior", "edge_posterior", "posterior_power")]
+"""What reads reports: none of it may come near a neighbour list."""
 
 
-@pytest.mark.parametrize("module", LDP_SERVER)
+@pytest.mark.parametrize("module", LDP_DECODER)
 def test_in_ldp_only_the_device_holds_a_neighbour_list(module: str) -> None:
-    holders = ("fedwalk.graph", LDP_DEVICE, "fedwalk.protocol.device", "fedwalk.runtime")
+    holders = ("fedwalk.graph", f"{LDP}.device", "fedwalk.protocols.paper.device", f"{LDP}.simulate")
     assert not any(within(name, *holders) for name in everything_imported(module))
 
 
-def test_a_list_device_knows_neither_graph_nor_decoder() -> None:
-    others = ("fedwalk.graph", "fedwalk.runtime", "fedwalk.protocol.server", "fedwalk.embedding")
-    decoder = [f"fedwalk.privacy.{name}" for name in ("degrees", "prior", "posterior", "reports")]
-    assert not any(within(name, *others, *decoder) for name in everything_imported(LDP_DEVICE))
-
-
-@pytest.mark.parametrize("module", rooms("fedwalk.privacy"))
-def test_privacy_touches_no_file_socket_or_clock(module: str) -> None:
-    assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))
+def test_a_reporting_device_knows_neither_graph_nor_decoder() -> None:
+    others = ("fedwalk.graph", "fedwalk.protocols.paper.server", "fedwalk.embedding", *LDP_DECODER)
+    assert not any(within(name, *others) for name in everything_imported(f"{LDP}.device"))
 
 
 SERVERS_PART = [
-    f"fedwalk.federation.{name}" for name in ("coordinator", "walking", "flow", "post", "account", "records")
+    *(f"fedwalk.federation.server.{n}" for n in ("coordinator", "walk_phase", "fleet", "flower_grid", "statistics")),
+    "fedwalk.federation.wire.flower_records",
+    *(f"fedwalk.protocols.{name}.federated" for name in ("paper", "ldp")),
 ]
-PURE = [
+HOLDERS_PART = [
     f"fedwalk.federation.{name}"
-    for name in ("parcels", "lists", "holder", "tokens", "mill", "walk_plan", "termination")
-]
+    for name in (
+        "wire.questions", "wire.token_batches", "holder.neighbour_lists", "holder.terms", "holder.answers",
+        "walking.engine", "walking.plan", "walking.termination",
+    )
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not within(module, "fedwalk.federation")])
@@ -142,19 +230,57 @@ def test_only_the_federation_needs_flower(module: str) -> None:
 
 @pytest.mark.parametrize("module", SERVERS_PART)
 def test_a_federations_server_holds_no_neighbour_list(module: str) -> None:
-    holders = [
-        f"fedwalk.federation.{name}" for name in ("lists", "lists_file", "holder", "mill", "memory", "client_app")
-    ]
-    assert not any(within(name, *holders, "fedwalk.protocol.device", LDP_DEVICE) for name in ours(module))
+    holders = [f"fedwalk.federation.{name}" for name in ("holder", "walking.engine", "apps.client_app")]
+    devices = ("fedwalk.protocols.paper.device", f"{LDP}.device")
+    assert not any(within(name, *holders, *devices) for name in ours(module))
 
 
-@pytest.mark.parametrize("module", PURE)
+@pytest.mark.parametrize("module", HOLDERS_PART)
 def test_a_holders_own_part_touches_no_file_socket_or_clock(module: str) -> None:
     assert OUTSIDE.isdisjoint(name.split(".")[0] for name in imports(module))
     assert not any(within(name, "flwr", "grpc", "asyncio") for name in imports(module))
 
 
 def test_a_holder_knows_no_server() -> None:
-    server = [*SERVERS_PART, "fedwalk.federation.job", "fedwalk.federation.server_app", "fedwalk.protocol.server"]
-    known = everything_imported("fedwalk.federation.holder") | everything_imported("fedwalk.federation.mill")
+    server = ("fedwalk.federation.server", "fedwalk.federation.apps.server_app", "fedwalk.protocols.paper.server")
+    answers, engine = "fedwalk.federation.holder.answers", "fedwalk.federation.walking.engine"
+    known = everything_imported(answers) | everything_imported(engine)
     assert not any(within(name, *server) for name in known)
+
+
+def names_compared(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Lines that decide something by a protocol's name: a comparison, a match, or a table or look-up by name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            deciding = [node.left, *node.comparators]
+        elif isinstance(node, ast.Dict):
+            deciding = [key for key in node.keys if key is not None]
+        elif isinstance(node, ast.Subscript):
+            deciding = [node.slice]
+        elif isinstance(node, ast.MatchValue):
+            deciding = [node.value]
+        else:
+            continue
+        for part in deciding:
+            constants = part.elts if isinstance(part, ast.Tuple | ast.List | ast.Set) else [part]
+            names = [one.value for one in constants if isinstance(one, ast.Constant) and one.value in OURS]
+            yield from ((node.lineno, str(name)) for name in names)
+
+
+@pytest.mark.parametrize("module", list(MODULES))
+def test_only_its_own_folder_compares_a_protocols_name(module: str) -> None:
+    elsewhere = [
+        f"line {line}: {name}"
+        for line, name in names_compared(parsed(module))
+        if not within(module, f"fedwalk.protocols.{name}")
+    ]
+    assert elsewhere == [], "ask the protocol's value instead (fedwalk/protocols/base.py)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ['settings.protocol == "ldp"', '"paper" in terms.protocols', 'protocol not in ("paper", "ldp")', '{"deepwalk": 1}',
+     'TABLE["ldp"]', "match p:\n case 'paper': pass"],
+)  # fmt: skip
+def test_a_comparison_with_a_protocols_name_would_be_found(code: str) -> None:
+    assert list(names_compared(ast.parse(code)))

@@ -8,15 +8,16 @@ import pytest
 
 import fedwalk
 from fedwalk.cli import main
-from fedwalk.cli.embed import FORMATS
+from fedwalk.cli.arguments import FORMATS
 from fedwalk.evaluation import RULES
 from fedwalk.graph import load
-from fedwalk.pipeline import PROTOCOLS, STAGES
-from fedwalk.protocol.clustering import BUILDERS
-from fedwalk.protocol.encoder import ENCODERS
-from fedwalk.protocol.predictor import predictors
-from fedwalk.runtime import runtimes
+from fedwalk.protocols.paper.encoder import ENCODERS
+from fedwalk.protocols.paper.predictors import predictors
+from fedwalk.protocols.paper.tree_builders import BUILDERS
+from fedwalk.protocols.registry import OURS, find_protocol
 from fedwalk.settings import CHOICES
+
+PROTOCOLS = [find_protocol(name) for name in OURS]
 
 
 @pytest.mark.parametrize("name", fedwalk.__all__)
@@ -48,10 +49,10 @@ def test_the_command_is_installed() -> None:
 
 
 def test_the_choices_are_those_of_the_registries() -> None:
-    assert set(CHOICES["protocol"]) == set(PROTOCOLS) == set(STAGES)
     assert set(CHOICES["tree"]) == set(BUILDERS)
     assert set(CHOICES["encoder"]) == set(ENCODERS)
-    assert set(CHOICES["runtime"]) == set(runtimes())
+    assert set(CHOICES["runtime"]) == {name for protocol in PROTOCOLS for name in protocol.runtimes}
+    assert set(CHOICES["embed"]) == {name for protocol in PROTOCOLS for name in protocol.embeddings}
     # A program may have registered more; the built-in ones come first.
     assert tuple(predictors())[: len(CHOICES["predictor"])] == CHOICES["predictor"]
 
@@ -67,4 +68,11 @@ def test_the_command_line_knows_the_formats_and_rules() -> None:
 def test_importing_and_asking_for_help_load_nothing_heavy(code: str) -> None:
     heavy = "{'numpy', 'numba', 'scipy', 'sklearn', 'rich'} & {name.split('.')[0] for name in sys.modules}"
     ask = f"import sys; {code}; print(sorted({heavy}))"
+    assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout.strip() == b"[]"
+
+
+def test_loading_every_protocol_leaves_out_what_only_audits_and_scores_need() -> None:
+    load_all = "from fedwalk.protocols.registry import OURS, find_protocol; [find_protocol(name) for name in OURS]"
+    heavy = "[name for name in ('scipy.stats', 'scipy.optimize', 'sklearn', 'matplotlib') if name in sys.modules]"
+    ask = f"import sys; {load_all}; print({heavy})"
     assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout.strip() == b"[]"

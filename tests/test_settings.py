@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwalk.errors import SettingsError
-from fedwalk.settings import (
-    AT_LEAST,
-    CHOICES,
-    LEAST_EPSILON,
-    MOST,
-    MOST_LDP_EPSILON,
-    Settings,
-    available_cores,
-    read_toml,
-)
+from fedwalk.protocols.ldp.mechanism import MAX_EPSILON as MAX_LDP_EPSILON
+from fedwalk.protocols.settings import MAX_WHOLE, MIN_EPSILON, MIN_VALUES
+from fedwalk.settings import CHOICES, Settings, load_settings, read_toml
+from fedwalk.util.parallel import available_cores
 
 PAPER = {
     "epsilon": 2.0,
@@ -39,17 +33,17 @@ def valid_settings() -> st.SearchStrategy[Settings]:
     choices: dict[str, st.SearchStrategy[Any]] = {name: st.sampled_from(options) for name, options in CHOICES.items()}
     choices["protocol"] = st.sampled_from(("paper", "deepwalk"))
     choices["embed"] = st.none() | st.just("skipgram")
-    whole = {name: st.integers(least, MOST) for name, least in AT_LEAST.items()}
+    whole = {name: st.integers(least, MAX_WHOLE) for name, least in MIN_VALUES.items()}
     numbers: dict[str, st.SearchStrategy[Any]] = {
-        "epsilon": st.floats(LEAST_EPSILON, 1e300) | st.integers(1, 100),
+        "epsilon": st.floats(MIN_EPSILON, 1e300) | st.integers(1, 100),
         "predict": st.floats(0, 1),
-        "walk_length": st.integers(3, MOST),
+        "walk_length": st.integers(3, MAX_WHOLE),
         "runtime": st.just("local"),
         "seed": st.integers(0, 2**63 - 1),
         "bins": st.none() | whole["bins"],
         "threads": st.none() | whole["threads"],
     }
-    private = {**numbers, "epsilon": st.floats(LEAST_EPSILON, MOST_LDP_EPSILON), "budget": st.none() | st.floats(1, 9)}
+    private = {**numbers, "epsilon": st.floats(MIN_EPSILON, MAX_LDP_EPSILON), "budget": st.none() | st.floats(1, 9)}
     open_or_paper = st.builds(Settings, **{**choices, **whole, **numbers})
     ldp = {**choices, **whole, **private, "protocol": st.just("ldp"), "embed": st.sampled_from(CHOICES["embed"])}
     return open_or_paper | st.builds(Settings, **ldp)
@@ -80,7 +74,7 @@ def test_defaults_are_those_of_the_paper() -> None:
 @given(settings=valid_settings())
 def test_valid_settings_survive_toml(settings: Settings, scratch: Path) -> None:
     scratch.write_text(settings.to_toml(graph='odd "name"\\ #1.edges', format=None), encoding="utf-8")
-    assert Settings.load(scratch) == settings
+    assert load_settings(scratch) == settings
     assert read_toml(scratch)["input"] == {"graph": 'odd "name"\\ #1.edges'}
 
 
@@ -99,9 +93,9 @@ def test_any_mapping_is_taken_or_refused_with_a_settings_error(values: dict[str,
     assert (settings is None) == bool(message)
 
 
-@pytest.mark.parametrize("name", AT_LEAST)
+@pytest.mark.parametrize("name", MIN_VALUES)
 def test_whole_numbers_stop_at_their_least(name: str) -> None:
-    least = AT_LEAST[name]
+    least = MIN_VALUES[name]
     with pytest.raises(SettingsError, match=f"{name.replace('_', '-')} = {least - 1}: must be a whole number"):
         Settings().updated({name: least - 1})
     if name != "walk_length":
@@ -116,7 +110,7 @@ def test_epsilon_must_be_above_zero_and_finite(epsilon: float) -> None:
 
 @pytest.mark.parametrize("predict", [-0.1, 1.1, math.nan, math.inf])
 def test_predict_must_be_a_probability(predict: float) -> None:
-    with pytest.raises(SettingsError, match=r"predict = .*: a probability, so from 0 to 1"):
+    with pytest.raises(SettingsError, match=r"predict = .*: must be a probability, from 0 to 1"):
         Settings(predict=predict)
 
 
@@ -177,8 +171,11 @@ def test_resolving_decides_bins_threads_and_embedding_and_nothing_else() -> None
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"protocol": "ldp", "epsilon": 31}, "epsilon = 31 with protocol = ldp: up to 30"),
-        ({"protocol": "paper", "embed": "spectral"}, "that server holds walks and no graph"),
+        ({"protocol": "ldp", "epsilon": 31}, "epsilon = 31 with protocol = ldp: must be at most 30"),
+        (
+            {"protocol": "paper", "embed": "spectral"},
+            "embed = spectral with protocol = paper: .* only skipgram",
+        ),
         ({"protocol": "ldp", "walk_length": 1}, "walk-length = 1 with protocol = ldp"),
         ({"embed": "word2vec"}, "embed = 'word2vec': choose from skipgram, spectral"),
         ({"budget": 0}, "budget = 0: must be a finite number above 0, or left out"),
@@ -200,21 +197,33 @@ def test_more_bins_than_vertices_are_refused() -> None:
 
 def test_toml_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no.toml: can't be read: No such file"):
-        Settings.load(tmp_path / "no.toml")
+        load_settings(tmp_path / "no.toml")
     with pytest.raises(SettingsError, match="can't be read: Is a directory"):
-        Settings.load(tmp_path)
+        load_settings(tmp_path)
     broken = tmp_path / "broken.toml"
     broken.write_text("walks = 3\nepsilon =\n")
     with pytest.raises(SettingsError, match=r"broken.toml: is not valid TOML: .*line 2"):
-        Settings.load(broken)
+        load_settings(broken)
     for content in (b"walks = \xff", b"walks = " + b"[" * 9000, b"walks = " + b"9" * 5000):
         broken.write_bytes(content)
         with pytest.raises(SettingsError, match=r"broken.toml: is not valid TOML"):
-            Settings.load(broken)
+            load_settings(broken)
 
 
 def test_a_table_where_a_number_belongs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(tomli_w.dumps({"walks": {"per_vertex": 3}}))
     with pytest.raises(SettingsError, match=r"walks = {'per_vertex': 3}: must be a whole number"):
-        Settings.load(path)
+        load_settings(path)
+
+
+def test_a_setting_of_its_own_that_a_protocol_does_not_have_is_refused() -> None:
+    with pytest.raises(SettingsError, match="protocol paper: there is no setting 'keep'; it has none of its own"):
+        Settings(own=(("keep", 0.5),))
+
+
+@pytest.mark.parametrize("protocol", ["ldp", "deepwalk"])
+def test_walks_without_a_step_are_refused_with_advice(protocol: str) -> None:
+    message = f"walk-length = 1 with protocol = {protocol}: such a walk has only its start vertex. Use at least 2."
+    with pytest.raises(SettingsError, match=message):
+        Settings(protocol=protocol, walk_length=1)

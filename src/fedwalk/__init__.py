@@ -1,6 +1,6 @@
-"""fedwalk: node embeddings of a graph that nobody holds as a whole.
+"""fedwalk: node embeddings of a graph that no single party holds.
 
-The public names are loaded when they are first used, so that importing the package costs nothing.
+Each public name is imported when it is first used, so that `import fedwalk` stays fast.
 """
 
 from importlib import import_module
@@ -11,13 +11,13 @@ from fedwalk._version import __version__
 if TYPE_CHECKING:
     from fedwalk.embedding import Embedding
     from fedwalk.errors import FedWalkError, FedWalkWarning
+    from fedwalk.estimators import DeepWalk, FedWalk
     from fedwalk.evaluation import evaluate
     from fedwalk.graph import Graph, Labels, load_graph, load_labels, social_network
-    from fedwalk.model import DeepWalk, FedWalk
-    from fedwalk.protocol.walk import expected_hops
+    from fedwalk.protocols.paper.walks import expected_hops
     from fedwalk.settings import Settings
 
-_HOME = {
+_HOME = {  # the module that defines each public name
     "Embedding": "embedding",
     "FedWalkError": "errors",
     "FedWalkWarning": "errors",
@@ -27,9 +27,9 @@ _HOME = {
     "load_graph": "graph",
     "load_labels": "graph",
     "social_network": "graph",
-    "DeepWalk": "model",
-    "FedWalk": "model",
-    "expected_hops": "protocol.walk",
+    "DeepWalk": "estimators",
+    "FedWalk": "estimators",
+    "expected_hops": "protocols.paper.walks",
     "Settings": "settings",
 }
 

@@ -1,4 +1,4 @@
-"""`python -m fedwalk` is `fedwalk`."""
+"""`python -m fedwalk` runs the command line, like `fedwalk`."""
 
 import sys
 

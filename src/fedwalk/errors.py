@@ -1,8 +1,8 @@
-"""What can go wrong, by kind. Every message names what is wrong, where, and what to do."""
+"""The errors that fedwalk raises. Every message says what is wrong, where, and what to do about it."""
 
 
 class FedWalkError(Exception):
-    """Base of every error that fedwalk raises on purpose."""
+    """Base class of all errors that fedwalk raises."""
 
 
 class InputError(FedWalkError):
@@ -14,7 +14,7 @@ class SettingsError(FedWalkError):
 
 
 class RunFolderError(FedWalkError):
-    """A run folder holds something that must not be overwritten, or can't be resumed from."""
+    """A run folder has files that must not be overwritten, or that can't be read or resumed."""
 
 
 class BudgetError(FedWalkError):
@@ -26,4 +26,4 @@ class ProtocolError(FedWalkError):
 
 
 class FedWalkWarning(UserWarning):
-    """Something was repaired or ignored; the run goes on."""
+    """Something was repaired or ignored; the run continues."""

@@ -1,17 +1,20 @@
 """The whole audit: every attack of a protocol, its observer, and the two epsilons."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from conftest import SETTINGS
+from fedwalk.attacks.canaries import CANARY_ATTACK
+from fedwalk.attacks.finding import Finding
 from fedwalk.audit import Audit, audit, metrics_text
 from fedwalk.errors import SettingsError
 from fedwalk.graph import Graph, load_graph
 from fedwalk.graph.build import from_edges
 from fedwalk.settings import Settings
-from simulation import GRAPHS
+from helpers.simulation import GRAPHS
 
 OBSERVERS = {
     "paper": {
@@ -54,7 +57,7 @@ def test_the_paper_gives_every_edge_away_and_refutes_its_epsilon(network: Graph)
 
 
 def test_ldp_stays_within_its_ledger(network: Graph) -> None:
-    """At 95% confidence: a sound protocol would fail this for one seed of twenty; the seed is fixed."""
+    """At 95% confidence: a correct protocol would fail this for one seed of twenty; the seed is fixed."""
     found = small(network, "ldp", epsilon=3)
     assert found.epsilon is not None
     assert 0.8 * 3 < found.epsilon <= 3
@@ -83,7 +86,15 @@ def test_isolated_vertices_are_left_out_where_they_take_no_part() -> None:
 
 
 def test_counts_below_one_are_refused(network: Graph) -> None:
-    with pytest.raises(SettingsError, match="canaries = 0: at least 1"):
+    with pytest.raises(SettingsError, match="canaries = 0: must be at least 1"):
         audit(network, Settings(), canaries=0)
-    with pytest.raises(SettingsError, match="repeats = -1: at least 1"):
+    with pytest.raises(SettingsError, match="repeats = -1: must be at least 1"):
         audit(network, Settings(), repeats=-1)
+
+
+def test_the_measured_epsilon_is_that_of_the_canaries_if_they_measured_one(network: Graph) -> None:
+    done = small(network, "deepwalk")
+    assert done.epsilon is None
+    attack = Finding(CANARY_ATTACK, "deepwalk", "server", (), {"guesses": 1.0}, {}, "")
+    assert replace(done, findings=(attack,)).epsilon is None
+    assert replace(done, findings=(replace(attack, success={"epsilon": 2.5}),)).epsilon == 2.5

@@ -9,7 +9,7 @@ from conftest import SETTINGS, SMALL, Command
 from fedwalk import audit
 from fedwalk.cli.audit import CANARIES, REPEATS
 from fedwalk.graph import Graph
-from fedwalk.job import embed_to_folder
+from fedwalk.run.execute import embed_to_folder
 from fedwalk.settings import Settings
 
 QUICK = ("--canaries", "800", "--repeats", "100")
@@ -35,7 +35,8 @@ def test_a_run_is_audited_with_its_own_settings_and_keeps_the_findings(
     assert record["input"] == {"graph": str(network_file), "format": None}
     assert record["graph"]["fingerprint"] == network.fingerprint()
     lines = outcome.out.splitlines()
-    assert lines[0].startswith(f"paper: {run}"[:80])
+    # The table's title is wrapped if the path is long.
+    assert "".join(outcome.out.split()).startswith(f"paper:{run}")
     assert any(line.startswith("matrix rows") and "100% found, 100% right" in line for line in lines)
     assert "unbounded" in outcome.out
     assert f"{run / 'audit.json'}" in outcome.out.replace("\n", "")
@@ -80,8 +81,9 @@ def test_a_run_may_be_told_where_its_graph_lies_now(
         (("--walk-length", 4), "--walk-length: "),
         (("--preset", "frugal"), "--preset: "),
         (("--graph", "no.edges"), "no.edges: no such file"),
-        (("--canaries", 0), "canaries = 0: at least 1."),
-        (("-o", "no/such/folder/audit.json"), "no/such/folder/audit.json: no file can be there."),
+        (("--canaries", 0), "canaries = 0: must be at least 1."),
+        (("--threads", 0), "threads = 0: "),
+        (("-o", "no/such/folder/audit.json"), "no/such/folder/audit.json: can't be a file."),
     ],
 )
 def test_bad_input_is_one_line(flags: tuple[object, ...], part: str, fedwalk: Command, run: Path) -> None:
@@ -96,6 +98,7 @@ def test_another_graph_than_the_runs_is_refused(fedwalk: Command, run: Path, tmp
     outcome = fedwalk("audit", run, "--graph", tmp_path / "other.edges")
     assert outcome.code == 2
     assert "isn't the graph of this run" in outcome.err
+    assert "Give the graph that was embedded with --graph." in outcome.err
 
 
 def test_a_graph_beside_a_graph_is_refused(fedwalk: Command, network_file: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Command
 from fedwalk.graph.datasets import DATASETS
-from website import Website, ring, ring_dataset, website
+from helpers.website import Website, ring, ring_dataset, website
 
 
 @pytest.fixture(autouse=True)
@@ -27,16 +27,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Website]:
         yield site
 
 
-def test_the_list_says_what_there_is_and_what_is_here(fedwalk: Command, cache: Path) -> None:
+def test_the_list_shows_all_datasets_and_which_are_downloaded(fedwalk: Command, cache: Path) -> None:
     cache.mkdir()
     (cache / "flickr.mat").touch()
     outcome = fedwalk("data", "list")
     assert outcome.code == 0
     rows = {line.split()[0]: line for line in outcome.out.splitlines() if line}
-    assert "here" in rows["flickr"]
+    assert "downloaded" in rows["flickr"]
     assert "80,513" in rows["flickr"]
     assert "5,899,882" in rows["flickr"]
-    assert "here" not in rows["youtube"]
+    assert "downloaded" not in rows["youtube"]
     assert "Grover & Leskovec, KDD 2016" in rows["ppi"]
     assert str(cache) in outcome.out
 
@@ -56,12 +56,14 @@ def test_the_list_as_json_has_addresses_and_paths(fedwalk: Command, cache: Path)
 def test_get_and_path_print_the_path_and_nothing_else(fedwalk: Command, cache: Path) -> None:
     got = fedwalk("data", "get", "ring")
     assert (got.code, got.out) == (0, f"{cache / 'Ring.mat'}\n")
-    assert "no checksum of Ring.mat is published" in got.err
+    assert "Ring.mat has no published checksum" in got.err
     asked = fedwalk("data", "path", "ring")
     assert (asked.code, asked.out, asked.err) == (0, got.out, "")
 
 
-def test_a_file_takes_the_place_of_the_network(fedwalk: Command, site: Website, cache: Path, tmp_path: Path) -> None:
+def test_a_given_file_is_used_instead_of_a_download(
+    fedwalk: Command, site: Website, cache: Path, tmp_path: Path
+) -> None:
     assert fedwalk("data", "get", "ring", "--from", tmp_path / "ring-7.mat").out == f"{cache / 'Ring.mat'}\n"
     assert site.asked == []
     ring(tmp_path, 9)
@@ -74,7 +76,7 @@ def test_a_file_takes_the_place_of_the_network(fedwalk: Command, site: Website, 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (("path", "ring"), ["isn't here yet", "fedwalk data get ring", "--from FILE"]),
+        (("path", "ring"), ["isn't downloaded yet", "fedwalk data get ring", "--from FILE"]),
         (("path", "orkut"), ["no dataset is called 'orkut'", "blogcatalog"]),
         (("get", "orkut"), ["no dataset is called 'orkut'", "blogcatalog"]),
         (("get", "ring", "--from", "no.mat"), ["no.mat: no such file"]),
@@ -104,7 +106,7 @@ def test_wrong_usage_exits_with_2(arguments: tuple[str, ...], fedwalk: Command) 
     assert "error: " in outcome.err
 
 
-def test_help_teaches_by_example(fedwalk: Command) -> None:
+def test_help_has_examples(fedwalk: Command) -> None:
     told = fedwalk("data", "--help").out
     for part in ("fedwalk data get blogcatalog", "--from", "--json", "FEDWALK_DATA"):
         assert part in told

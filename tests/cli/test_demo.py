@@ -1,11 +1,14 @@
-"""`fedwalk demo`: both protocols on a generated network, scored, with files to go on with."""
+"""`fedwalk demo`: both protocols on a generated network, scored, with files for further commands."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from conftest import Command
+from fedwalk.evaluation import Score, evaluate
 from fedwalk.graph import load_graph, social_network
 
 QUICK = ("--vertices", "100", "--walks", "2", "--threads", "1")
@@ -21,6 +24,21 @@ def test_the_demo_scores_both_protocols(fedwalk: Command, tmp_path: Path) -> Non
         assert entry["graph"]["vertices"] == 100
     for protocol in ("paper", "deepwalk"):
         assert (tmp_path / protocol / "embedding.npz").exists()
+
+
+def test_the_demo_scores_with_its_threads_and_names_every_stage(
+    fedwalk: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored_with: list[object] = []
+
+    def recorded(*given: Any, threads: int | None = None, **options: Any) -> list[Score]:
+        scored_with.append(threads)
+        return evaluate(*given, threads=threads, **options)
+
+    monkeypatch.setattr("fedwalk.evaluation.evaluate", recorded)
+    outcome = fedwalk("demo", "-o", tmp_path, *QUICK)
+    assert scored_with == [1, 1]
+    assert sum(line.startswith("  evaluate ") for line in outcome.err.splitlines()) == 2
 
 
 def test_the_command_that_the_demo_suggests_works(fedwalk: Command, tmp_path: Path) -> None:
@@ -46,14 +64,14 @@ def test_the_files_hold_the_network(fedwalk: Command, tmp_path: Path) -> None:
     assert np.array_equal(loaded.labels.indicator.toarray(), original.labels.indicator.toarray()[:, order])
 
 
-def test_the_demo_can_be_shown_twice(fedwalk: Command, tmp_path: Path) -> None:
+def test_the_demo_can_be_run_twice(fedwalk: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     outputs = [json.loads(fedwalk("demo", "-o", tmp_path, *QUICK, "--json").out) for _ in range(2)]
     assert outputs[0]["paper"]["micro_f1"] == outputs[1]["paper"]["micro_f1"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_network_too_small_is_refused_in_the_demos_own_words(fedwalk: Command, tmp_path: Path) -> None:
+def test_a_network_too_small_is_refused_with_the_demos_own_error(fedwalk: Command, tmp_path: Path) -> None:
     outcome = fedwalk("demo", "-o", tmp_path / "demo", "--vertices", 79)
     assert outcome.code == 2
     assert outcome.err == "fedwalk: error: vertices = 79: the demo's network needs at least 80.\n"

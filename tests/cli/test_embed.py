@@ -79,11 +79,11 @@ def test_flags_override_the_file_and_the_file_the_defaults(
     assert effective["input"] == {"graph": str(network_file)}
 
 
-def test_a_flag_may_mend_what_the_file_alone_gets_wrong(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+def test_a_flag_replaces_an_invalid_value_of_the_file(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("walk_length = 2\nepsilon = 0\n")
-    mend = ("--predict", 0, "--epsilon", 1, "--walks", 2, "--dim", 4, "--threads", 1)
-    assert fedwalk("embed", network_file, "--config", config, "-o", tmp_path / "run", *mend).code == 0
+    valid = ("--predict", 0, "--epsilon", 1, "--walks", 2, "--dim", 4, "--threads", 1)
+    assert fedwalk("embed", network_file, "--config", config, "-o", tmp_path / "run", *valid).code == 0
 
 
 def test_walks_are_kept_only_if_wanted(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_folder_with_brackets_in_its_name_is_shown_as_it_is(
     assert outcome.out.startswith("run[red][/x]\n")
 
 
-def test_an_embedding_may_be_read_by_whoever_may_read_the_other_results(
+def test_an_embedding_has_the_same_permissions_as_the_other_results(
     fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
     fedwalk("embed", network_file, "-o", tmp_path, *SMALL)

@@ -12,7 +12,7 @@ from fedwalk import Embedding, FedWalk, evaluate
 from fedwalk.cli.evaluate import parse_ratios
 from fedwalk.errors import SettingsError
 from fedwalk.graph import Graph
-from fedwalk.job import embed_to_folder
+from fedwalk.run.execute import embed_to_folder
 from fedwalk.settings import Settings
 
 
@@ -45,9 +45,12 @@ def test_a_table_has_a_row_per_ratio(fedwalk: Command, run: Path, network_file: 
     rows = [line.split() for line in outcome.out.splitlines() if "±" in line]
     assert [row[0] for row in rows[:2]] == ["0.5", "0.9"]
     assert "known-count" in outcome.out
+    assert outcome.err.split()[0] == "evaluate"
 
 
-def test_an_embedding_file_will_do(fedwalk: Command, run: Path, network_file: Path, labels_file: Path) -> None:
+def test_an_embedding_file_is_accepted_instead_of_a_run(
+    fedwalk: Command, run: Path, network_file: Path, labels_file: Path
+) -> None:
     flags = ("--graph", network_file, "--labels", labels_file, "--train-ratio", "0.5", "--splits", 2, "--json")
     from_file, from_folder = (fedwalk("evaluate", path, *flags) for path in (run / "embedding.npz", run))
     assert json.loads(from_file.out) == json.loads(from_folder.out)
@@ -71,8 +74,8 @@ def test_unknown_vertices_in_the_labels_are_skipped_with_a_note(
         (("--train-ratio", "0"), "train-ratio"),
         (("--train-ratio", "0.5,1"), "train-ratio"),
         (("--train-ratio", "nan"), "train-ratio"),
-        (("--train-ratio", "half"), "expected numbers between commas"),
-        (("--train-ratio", ""), "expected numbers between commas"),
+        (("--train-ratio", "half"), "expected numbers separated by commas"),
+        (("--train-ratio", ""), "expected numbers separated by commas"),
         (("--splits", 0), "splits = 0"),
         (("--seed", -1), "seed = -1"),
         (("--threads", 0), "threads = 0"),
@@ -94,9 +97,9 @@ def test_missing_labels_runs_and_graphs_are_named(
     assert "the graph has no labels" in fedwalk("evaluate", run, "--graph", network_file).err
     assert "embedding.npz: no such file" in fedwalk("evaluate", tmp_path, "--graph", network_file).err
     assert "no such file" in fedwalk("evaluate", run, "--graph", "no.edges").err
-    nobody = tmp_path / "labels.txt"
-    nobody.write_text("x red\ny blue\n")
-    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", nobody)
+    labels = tmp_path / "labels.txt"
+    labels.write_text("x red\ny blue\n")
+    outcome = fedwalk("evaluate", run, "--graph", network_file, "--labels", labels)
     assert outcome.code == 2
     assert "none of its vertices is in the graph" in outcome.err
 
@@ -110,15 +113,13 @@ def test_an_embedding_of_another_graph_is_noticed(
     assert "60 of the graph's 60 vertices are not in the embedding" in outcome.err
 
 
-def test_ratios_are_numbers_between_commas() -> None:
+def test_ratios_are_numbers_separated_by_commas() -> None:
     assert parse_ratios("0.1, 0.25,.5") == [0.1, 0.25, 0.5]
     with pytest.raises(SettingsError):
         parse_ratios("0.1;0.2")
 
 
-def test_a_reader_who_leaves_early_is_no_reason_for_a_traceback(
-    run: Path, network_file: Path, labels_file: Path
-) -> None:
+def test_a_closed_pipe_causes_no_traceback(run: Path, network_file: Path, labels_file: Path) -> None:
     arguments = ["evaluate", str(run), "--graph", str(network_file), "--labels", str(labels_file), "--splits", "1"]
     code = "import sys; from fedwalk.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, *arguments, "--train-ratio", "0.5", "--json"]
@@ -129,7 +130,7 @@ def test_a_reader_who_leaves_early_is_no_reason_for_a_traceback(
         assert "Traceback" not in process.stderr.read()
 
 
-def test_a_baseline_stands_beside_the_run_with_what_was_lost(
+def test_a_baseline_is_printed_with_the_loss(
     fedwalk: Command, run: Path, network: Graph, network_file: Path, labels_file: Path, tmp_path: Path
 ) -> None:
     embed_to_folder(network, Settings(**{**SETTINGS, "protocol": "deepwalk"}), tmp_path / "deepwalk")
@@ -138,4 +139,4 @@ def test_a_baseline_stands_beside_the_run_with_what_was_lost(
     ours, theirs, loss = record["scores"][0], record["baseline_scores"][0], record["losses"][0]
     assert loss["micro_f1"] == pytest.approx(theirs["micro_f1"] - ours["micro_f1"])
     assert loss["macro_f1_relative"] == pytest.approx(1 - ours["macro_f1"] / theirs["macro_f1"])
-    assert "Lost against" in fedwalk("evaluate", run, "--graph", network_file, *flags).out
+    assert "Loss compared with" in fedwalk("evaluate", run, "--graph", network_file, *flags).out

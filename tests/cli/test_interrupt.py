@@ -1,10 +1,9 @@
-"""A run that is interrupted or killed: the real command in a process of its own, then --resume."""
+"""A run that is interrupted or killed resumes: the real command in a process of its own, then --resume."""
 
 import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,31 +13,22 @@ import pytest
 
 from conftest import Command
 from fedwalk.embedding import Embedding
-
-COMMAND = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from fedwalk.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-"""`fedwalk` as a shell starts it: whoever starts the tests may have told their children to ignore interrupts."""
+from helpers.commands import SOON, start_command, wait_until
 
 SLOW_WALKS = ("--walks", "60", "--walk-length", "40", "--dim", "8", "--runtime", "stepwise")
 SLOW_TRAINING = ("--walks", "60", "--walk-length", "40", "--dim", "256", "--window", "20", "--negative", "20")
-"""Seconds in the stage after the one that is waited for, so that the signal finds the run in it."""
+"""Settings that make the stage after the awaited one last for seconds, so that the signal comes during that stage."""
 
 
 def kept_stages(run: Path) -> list[str]:
-    """The stages that the manifest lists; none while there is no manifest."""
+    """The finished stages that the run's manifest lists; none before there is a manifest."""
     manifest = run / "stages" / "manifest.json"
     return list(json.loads(manifest.read_text())["stages"]) if manifest.exists() else []
 
 
 @contextmanager
 def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = start_command(*arguments, stderr=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -47,12 +37,10 @@ def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def signal_after(process: "subprocess.Popen[str]", run: Path, stage: str, number: signal.Signals) -> tuple[str, str]:
-    """Send the signal once the stage is finished; what the command printed."""
-    while stage not in kept_stages(run):
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
+    """Send the signal when the stage is finished; returns what the command printed."""
+    wait_until(lambda: stage in kept_stages(run), process)
     process.send_signal(number)
-    return process.communicate(timeout=60)
+    return process.communicate(timeout=SOON)
 
 
 def result(run: Path) -> tuple[bytes, dict[str, Any], dict[str, Any]]:
@@ -60,12 +48,17 @@ def result(run: Path) -> tuple[bytes, dict[str, Any], dict[str, Any]]:
     return Embedding.load(run / "embedding.npz").vectors.tobytes(), record["messages"], record["walks"]
 
 
-CASES = [("encoder", SLOW_WALKS), ("walks", SLOW_TRAINING)]
+INTERRUPTED, KILLED = signal.SIGINT, signal.SIGKILL
+CASES = [
+    pytest.param(INTERRUPTED, "encoder", SLOW_WALKS, id="interrupted-walking"),
+    pytest.param(KILLED, "walks", SLOW_TRAINING, id="killed-training"),
+    pytest.param(KILLED, "encoder", SLOW_WALKS, id="killed-walking", marks=pytest.mark.slow),
+    pytest.param(INTERRUPTED, "walks", SLOW_TRAINING, id="interrupted-training", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-@pytest.mark.parametrize(("stage", "flags"), CASES, ids=["walking", "training"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+@pytest.mark.parametrize(("number", "stage", "flags"), CASES)
 def test_a_run_that_was_stopped_resumes_to_the_same_bytes(
     number: signal.Signals, stage: str, flags: tuple[str, ...], fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:

@@ -40,7 +40,7 @@ def parse(*arguments: str) -> argparse.Namespace:
 
 
 def test_every_setting_has_a_flag_that_reaches_it() -> None:
-    assert set(FLAGS) == set(Settings.__slots__)
+    assert {*FLAGS, "own"} == set(Settings.__slots__)
     for name, text in FLAGS.items():
         settings, inputs = chosen_settings(parse("embed", "g", "-o", "run", f"--{name.replace('_', '-')}", text))
         assert str(getattr(settings, name)) == text

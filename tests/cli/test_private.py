@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from conftest import SMALL, Command
+from fedwalk.util.files import is_locked, try_lock
 
 PRIVATE = ("--protocol", "ldp", "--epsilon", "3")
 
 
 def record(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / "run.json").read_text())
-    return found
+    content: dict[str, Any] = json.loads((run / "run.json").read_text())
+    return content
 
 
 def test_a_private_run_prints_its_ledger_and_says_simulation(
@@ -23,14 +24,14 @@ def test_a_private_run_prints_its_ledger_and_says_simulation(
     outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *PRIVATE)
     assert outcome.code == 0
     printed = " ".join(outcome.out.split())
-    assert "list of owned pairs 1 one edge 3 3" in printed
-    assert "All together: 3 per edge, 3 per device (one entry of its list)." in printed
+    assert "report of owned pairs 1 one edge 3 3" in printed
+    assert "Total: 3 per edge, 3 per device (one entry of its neighbour list)." in printed
     assert "simulation" in printed
-    found = record(tmp_path / "run")
-    assert found["ledger"]["per_edge"] == 3.0
-    assert (found["simulation"], found["nominal_epsilon"]) == (True, None)
-    assert found["messages"]["lists"]["count"] == found["graph"]["vertices"]
-    assert found["messages"]["hops"]["count"] == 0
+    content = record(tmp_path / "run")
+    assert content["ledger"]["per_edge"] == 3.0
+    assert (content["simulation"], content["nominal_epsilon"]) == (True, None)
+    assert content["messages"]["reports"]["count"] == content["graph"]["vertices"]
+    assert content["messages"].keys() == {"report plan", "reports"}
     with np.load(tmp_path / "run" / "embedding.npz") as arrays:
         assert str(arrays["origin"]) == "simulation"
     assert (tmp_path / "run" / "settings.toml").read_text().startswith("# A simulation")
@@ -39,8 +40,8 @@ def test_a_private_run_prints_its_ledger_and_says_simulation(
 
 def test_the_papers_ledger_says_unbounded_and_never_dp(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL)
-    assert "All together: unbounded per edge, unbounded per device" in " ".join(outcome.out.split())
-    assert "degree vector 1 one list entry 2 (nominal) 4 (nominal)" in " ".join(outcome.out.split())
+    assert "Total: unbounded per edge, unbounded per device" in " ".join(outcome.out.split())
+    assert "degree vector 1 one neighbour list entry 2 (nominal) 4 (nominal)" in " ".join(outcome.out.split())
     assert "Degree matrix, by each device: its rows are the neighbours' broadcast vectors" in " ".join(
         outcome.out.split()
     )
@@ -84,9 +85,9 @@ def test_resuming_a_finished_run_enters_it_and_sends_nothing(
     arguments = ("embed", network_file, "-o", tmp_path / "run", *SMALL, *PRIVATE)
     assert fedwalk(*arguments).code == 0
     assert fedwalk(*arguments, "--resume", "--ledger", ledger, "--budget", "1").code == 0
-    found = json.loads(ledger.read_text())
-    assert (found["per_edge"], found["simulation"]) == (3.0, True)
-    assert not ledger.with_name("devices.json.lock").exists()
+    entered = json.loads(ledger.read_text())
+    assert (entered["per_edge"], entered["simulation"]) == (3.0, True)
+    assert not is_locked(ledger.with_name("devices.json.lock"))
 
 
 def test_a_ledger_behind_a_link_is_the_ledger(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
@@ -107,19 +108,30 @@ def test_a_ledger_that_the_run_would_overwrite_is_refused(
     assert not (tmp_path / "run" / "run.json").exists()
 
 
-def test_two_runs_do_not_write_one_ledger_at_once(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+def test_two_runs_do_not_write_one_ledger_at_once(
+    fedwalk: Command, network_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedwalk.run.ledger_file.LOCK_TIMEOUT", 0.0)
+    kept = (*PRIVATE, "--ledger", tmp_path / "devices.json")
+    with try_lock(tmp_path / "devices.json.lock"):
+        outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept)
+    assert outcome.code == 2
+    assert "another run has been writing it" in outcome.err
+
+
+def test_a_lock_file_that_a_dead_run_left_behind_stops_no_other(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
     (tmp_path / "devices.json.lock").touch()
     kept = (*PRIVATE, "--ledger", tmp_path / "devices.json")
-    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept)
-    assert outcome.code == 2
-    assert "another run is writing it" in outcome.err
+    assert fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept).code == 0
 
 
 def test_no_budget_allows_the_papers_protocol(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, "--budget", "1000")
     assert outcome.code == 2
     assert "its cost is unbounded" in outcome.err
-    assert "Use protocol ldp" in outcome.err
+    assert "Use a protocol whose releases have a bound" in outcome.err
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"releases": 3}', '{"releases": {"a": {}}}'])

@@ -6,8 +6,8 @@ import pytest
 
 from conftest import SETTINGS, Command
 from fedwalk.graph import Graph
-from fedwalk.job import embed_to_folder
 from fedwalk.report.layout import METHODS
+from fedwalk.run.execute import embed_to_folder
 from fedwalk.settings import Settings
 
 QUICK = ("--layout", "pca", "--no-evaluate")
@@ -19,7 +19,7 @@ def run(network: Graph, network_file: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_page_lies_in_the_run_folder_and_may_be_made_again(fedwalk: Command, run: Path) -> None:
+def test_the_page_is_written_to_the_run_folder_and_can_be_replaced(fedwalk: Command, run: Path) -> None:
     for title in ("first", "second"):
         outcome = fedwalk("report", run, *QUICK, "--title", title)
         assert (outcome.code, outcome.out.split(" (")[0]) == (0, f"{run}/report.html")
@@ -30,7 +30,7 @@ def test_the_page_lies_in_the_run_folder_and_may_be_made_again(fedwalk: Command,
     ]  # fmt: skip
 
 
-def test_the_page_can_lie_elsewhere_with_labels_and_scores(
+def test_the_page_can_be_written_elsewhere_with_labels_and_scores(
     fedwalk: Command, run: Path, network_file: Path, labels_file: Path, tmp_path: Path
 ) -> None:
     flags = ("--graph", network_file, "--format", "edgelist", "--labels", labels_file, "--splits", 1, "--threads", 1)
@@ -48,8 +48,8 @@ def test_the_page_can_lie_elsewhere_with_labels_and_scores(
         (("--threads", 0), "threads = 0"),
         (("--graph", "no.edges"), "no.edges: no such file"),
         (("--labels", "no.txt"), "no.txt: no such file"),
-        (("-o", "no/such/folder/report.html"), "no/such/folder/report.html: no file can be there."),
-        (("-o", "."), ".: no file can be there."),
+        (("-o", "no/such/folder/report.html"), "no/such/folder/report.html: can't be a file."),
+        (("-o", "."), ".: can't be a file."),
     ],
 )
 def test_bad_input_is_one_line(flags: tuple[object, ...], part: str, fedwalk: Command, run: Path) -> None:
@@ -60,7 +60,7 @@ def test_bad_input_is_one_line(flags: tuple[object, ...], part: str, fedwalk: Co
     assert "--resume" not in outcome.err
 
 
-def test_a_place_that_takes_no_file_is_named(fedwalk: Command, run: Path) -> None:
+def test_a_path_that_cannot_be_written_is_named(fedwalk: Command, run: Path) -> None:
     (run / "report.html").mkdir()
     outcome = fedwalk("report", run, *QUICK)
     assert outcome.code == 2

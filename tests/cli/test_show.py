@@ -1,4 +1,4 @@
-"""What a person sees while waiting, and the interrupt that must not get lost meanwhile."""
+"""Progress output, and interrupts that arrive while it is shown."""
 
 import signal
 import sys
@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fedwalk.cli.show import StageBars
-from fedwalk.signals import interruptible
-from fedwalk.words import bytes_text
+from fedwalk.util.signals import interruptible
+from fedwalk.util.text import bytes_text
 
 
 class Interrupted:
-    """Is interrupted where Python could only print the error and go on."""
+    """Is interrupted in its destructor, where Python would only print the error and continue."""
 
     finished = False
     number = signal.SIGINT
@@ -37,7 +37,7 @@ def _usual_handler() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_a_stage_is_told_of_once_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_stage_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     with StageBars("title [of] a run") as bars:
         for done, total in ((0, 1), (50, 100), (100, 100), (1, 1), (1, 1)):
             bars("walks", done, total)
@@ -46,7 +46,15 @@ def test_a_stage_is_told_of_once_it_is_over(capsys: pytest.CaptureFixture[str]) 
     assert line.split()[::2] == ["walks", "s"]
 
 
-def test_a_long_stage_says_how_far_it_is_where_there_is_no_terminal(
+def test_the_times_of_stages_with_long_names_are_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with StageBars() as bars:
+        for stage in ("reports", "posterior_power"):
+            bars(stage, 1, 1)
+    short, long = capsys.readouterr().err.splitlines()
+    assert len(short) == len(long)
+
+
+def test_a_long_stage_prints_its_progress_without_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
@@ -60,7 +68,7 @@ def test_a_long_stage_says_how_far_it_is_where_there_is_no_terminal(
 
 
 @pytest.mark.usefixtures("_usual_handler")
-def test_an_interrupt_in_a_destructor_waits_until_that_is_done() -> None:
+def test_an_interrupt_in_a_destructor_is_deferred_until_it_returns() -> None:
     with StageBars() as bars, pytest.raises(KeyboardInterrupt):
         interrupt_in_destructor(bars)
     assert Interrupted.finished
@@ -68,14 +76,14 @@ def test_an_interrupt_in_a_destructor_waits_until_that_is_done() -> None:
 
 
 @pytest.mark.usefixtures("_usual_handler")
-def test_an_interrupt_in_a_destructor_comes_again_without_a_report() -> None:
+def test_an_interrupt_in_a_destructor_is_repeated_without_a_progress_call() -> None:
     with StageBars(), pytest.raises(KeyboardInterrupt):
         interrupt_in_destructor(lambda *news: threading.Event().wait(60))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 @pytest.mark.usefixtures("_usual_handler")
-def test_a_request_to_end_in_a_destructor_comes_again_where_interrupts_are_ignored(
+def test_sigterm_in_a_destructor_is_repeated_while_interrupts_are_ignored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Interrupted, "number", signal.SIGTERM)
@@ -94,7 +102,7 @@ def test_an_interrupt_anywhere_else_is_raised_at_once() -> None:
 
 
 @pytest.mark.usefixtures("_usual_handler")
-def test_whoever_ignores_interrupts_or_runs_in_a_thread_is_left_alone() -> None:
+def test_ignored_interrupts_and_other_threads_are_left_unchanged() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with StageBars() as bars:
         signal.raise_signal(signal.SIGINT)

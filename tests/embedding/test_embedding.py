@@ -143,9 +143,9 @@ def test_what_is_not_one_finite_row_per_unique_name_is_refused() -> None:
         Embedding([1, 2], [1.0, 2.0])
     with pytest.raises(InputError, match="vertex 7 appears more than once"):
         Embedding([7, 1, 7], np.eye(3))
-    with pytest.raises(InputError, match="vector of vertex b holds a number that is not finite"):
+    with pytest.raises(InputError, match="vector of vertex b contains a number that isn't finite"):
         Embedding(["a", "b"], [[1.0, 2.0], [np.nan, 0.0]])
-    with pytest.raises(InputError, match="whole numbers or text"):
+    with pytest.raises(InputError, match="integers or text"):
         Embedding([1.5, 2.5], np.eye(2))
 
 

@@ -89,7 +89,7 @@ def test_kernel_makes_the_updates_of_a_plain_loop(dim: int, window: int, negativ
 def test_one_thread_repeats_itself_to_the_bit_whatever_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     walks = random_walks(50, 300, 20)
     once = train(walks, 50, dim=32, seed=1)
-    monkeypatch.setattr("fedwalk.embedding.skipgram._CHUNK_TOKENS", 170)
+    monkeypatch.setattr("fedwalk.embedding.skipgram._CHUNK_ENTRIES", 170)
     assert np.array_equal(once, train(walks, 50, dim=32, seed=1))
     assert not np.array_equal(once, train(walks, 50, dim=32, seed=2))
 
@@ -139,9 +139,9 @@ def test_threads_learn_as_much_as_one() -> None:
     assert np.linalg.norm(two) == pytest.approx(np.linalg.norm(one), rel=0.05)
 
 
-def test_progress_counts_tokens_and_can_stop_the_training() -> None:
+def test_progress_counts_entries_and_can_stop_the_training() -> None:
     seen: list[tuple[int, int]] = []
-    train(random_walks(5, 25_000, 20), 5, dim=4, window=1, progress=lambda done, total: seen.append((done, total)))
+    train(random_walks(5, 25_000, 20), 5, dim=4, window=1, on_progress=lambda done, total: seen.append((done, total)))
     assert len(seen) > 1
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
     assert seen[-1] == (500_000, 500_000)
@@ -150,11 +150,11 @@ def test_progress_counts_tokens_and_can_stop_the_training() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(random_walks(5, 100, 20), 5, dim=4, progress=interrupt)
+        train(random_walks(5, 100, 20), 5, dim=4, on_progress=interrupt)
 
 
 @pytest.mark.parametrize("shape", [(0, 10), (3, 0), (4, 1)])
-def test_walks_without_pairs_teach_nothing(shape: tuple[int, int]) -> None:
+def test_walks_without_pairs_leave_the_initial_vectors(shape: tuple[int, int]) -> None:
     vectors = train(np.zeros(shape, np.int32), 3, dim=4)
     assert vectors.shape == (3, 4)
     assert np.abs(vectors).max() <= 1 / 4
@@ -164,7 +164,7 @@ def test_walks_without_pairs_teach_nothing(shape: tuple[int, int]) -> None:
 def test_a_number_outside_the_vertices_is_named_with_its_place(bad: int) -> None:
     walks = random_walks(10, 60_000, 20)
     walks[58_123, 4] = bad
-    with pytest.raises(InputError, match=rf"walk 58123, position 4: vertex number {bad} "):
+    with pytest.raises(InputError, match=rf"walk 58123, position 4: vertex id {bad} "):
         train(walks, 10)
 
 
@@ -190,7 +190,7 @@ def test_alias_table_draws_each_vertex_by_its_weight() -> None:
 
 
 def community_walks(per_vertex: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Walks on a planted partition, hard enough that no trainer finds it whole; and the communities."""
+    """Walks on a planted partition, hard enough that no trainer recovers it completely; and the communities."""
     rng = np.random.default_rng(5)
     community = np.repeat(np.arange(8), 50)
     chance = np.where(community[:, None] == community, 0.10, 0.022)

@@ -53,37 +53,37 @@ def full(n: int, seed: int) -> Matrix:
 @given(matrices, st.integers(5, 16))
 def test_columns_are_as_long_as_the_leading_eigenvalues_are_large(entries: Matrix, dim: int) -> None:
     dense = symmetric(entries)
-    found, n = embed(dense, dim), len(dense)
+    embedded, n = embed(dense, dim), len(dense)
     values = np.zeros(dim)
     values[: min(n, dim)] = np.abs(leading(dense)[0])[:dim]
-    np.testing.assert_allclose(np.linalg.norm(found, axis=0) / np.sqrt(n), values, atol=2e-5)
+    np.testing.assert_allclose(np.linalg.norm(embedded, axis=0) / np.sqrt(n), values, atol=2e-5)
 
 
 @given(matrices)
 def test_all_dimensions_together_are_the_square_of_the_matrix(entries: Matrix) -> None:
     # Σ λ² u uᵀ: holds whatever basis was chosen where eigenvalues are equal.
     dense = symmetric(entries)
-    found = embed(dense, len(dense)).astype(np.float64)
+    embedded = embed(dense, len(dense)).astype(np.float64)
     matrix = normalised(dense)
-    np.testing.assert_allclose(found @ found.T / len(dense), matrix @ matrix, atol=2e-5)
+    np.testing.assert_allclose(embedded @ embedded.T / len(dense), matrix @ matrix, atol=2e-5)
 
 
 def test_vectors_are_numpys_up_to_sign() -> None:
     dense = full(11, seed=3)
     values, vectors = leading(dense)
-    found = embed(dense, 5)
+    embedded = embed(dense, 5)
     expected = vectors[:, :5] * np.abs(values[:5]) * np.sqrt(11)
-    signs = np.sign((found * expected).sum(axis=0))
-    np.testing.assert_allclose(found, expected * signs, atol=1e-4)
+    signs = np.sign((embedded * expected).sum(axis=0))
+    np.testing.assert_allclose(embedded, expected * signs, atol=1e-4)
 
 
 def test_the_iterative_solver_finds_the_same_space_within_its_tolerance() -> None:
     dense, dim = blocks(160, seed=0), 4
     values, vectors = leading(dense)
-    found = embed(dense, dim)
-    lengths = np.linalg.norm(found, axis=0)
+    embedded = embed(dense, dim)
+    lengths = np.linalg.norm(embedded, axis=0)
     np.testing.assert_allclose(lengths / np.sqrt(160), np.abs(values[:dim]), rtol=TOLERANCE)
-    cosines = np.abs(((found / lengths) * vectors[:, :dim]).sum(axis=0))
+    cosines = np.abs(((embedded / lengths) * vectors[:, :dim]).sum(axis=0))
     assert (cosines > 1 - TOLERANCE).all()
 
 
@@ -91,9 +91,9 @@ def test_the_iterative_solver_finds_the_same_space_within_its_tolerance() -> Non
 def test_vertices_without_weight_get_zero_and_the_others_do_not(n: int, dim: int) -> None:
     dense = full(n, seed=1)
     dense[[2, 7]] = dense[:, [2, 7]] = 0
-    found = embed(dense, dim)
-    assert not found[[2, 7]].any()
-    assert np.delete(found, [2, 7], axis=0).any(axis=1).all()
+    embedded = embed(dense, dim)
+    assert not embedded[[2, 7]].any()
+    assert np.delete(embedded, [2, 7], axis=0).any(axis=1).all()
 
 
 @pytest.mark.parametrize(("n", "dim"), [(6, 4), (40, 4)])
@@ -109,20 +109,20 @@ def test_a_graph_of_low_rank_gets_the_same_vectors_every_time() -> None:
 
 def test_dimensions_beyond_the_vertices_are_zero() -> None:
     dense = full(6, seed=2)
-    found = embed(dense, 10)
-    assert found.shape == (6, 10)
-    assert not found[:, 6:].any()
-    assert np.array_equal(found[:, :6], embed(dense, 6))
+    embedded = embed(dense, 10)
+    assert embedded.shape == (6, 10)
+    assert not embedded[:, 6:].any()
+    assert np.array_equal(embedded[:, :6], embed(dense, 6))
 
 
 @pytest.mark.parametrize(("n", "dim"), [(20, 16), (160, 4)])
 def test_the_same_graph_and_seed_give_the_same_bits_and_the_unit_of_weights_is_free(n: int, dim: int) -> None:
     dense = blocks(n, seed=4) + full(n, seed=4) * np.float32(0.1)
-    found = embed(dense, dim, seed=9)
-    assert found.tobytes() == embed(dense, dim, seed=9).tobytes()
-    np.testing.assert_allclose(found, embed(dense * np.float32(0.25), dim, seed=9), atol=1e-4)
+    embedded = embed(dense, dim, seed=9)
+    assert embedded.tobytes() == embed(dense, dim, seed=9).tobytes()
+    np.testing.assert_allclose(embedded, embed(dense * np.float32(0.25), dim, seed=9), atol=1e-4)
 
 
 def test_each_columns_largest_entry_is_positive() -> None:
-    found = embed(blocks(160, seed=5), 6)
-    assert (found[np.abs(found).argmax(axis=0), np.arange(6)] > 0).all()
+    embedded = embed(blocks(160, seed=5), 6)
+    assert (embedded[np.abs(embedded).argmax(axis=0), np.arange(6)] > 0).all()

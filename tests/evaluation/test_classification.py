@@ -1,4 +1,4 @@
-"""F1 by logistic regression: against the textbook way, and whatever could skew it."""
+"""F1 by logistic regression: against the textbook way, and against what could bias it."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def embedding(network: Graph) -> Embedding:
 
 
 def ring(n: int, *labels: list[int]) -> Graph:
-    """A ring of n vertices, each label given by who carries it."""
+    """A ring of n vertices; each label is given by the vertices that have it."""
     indicator = np.zeros((n, len(labels)), np.uint8)
     for column, members in enumerate(labels):
         indicator[members, column] = 1
@@ -72,7 +72,7 @@ def test_vectors_are_found_by_name_not_by_place(network: Graph, embedding: Embed
     assert scores[0] == scores[1] == scores[2]
 
 
-def test_more_vertices_in_the_embedding_do_no_harm(network: Graph, embedding: Embedding) -> None:
+def test_further_vertices_in_the_embedding_change_nothing(network: Graph, embedding: Embedding) -> None:
     more = Embedding([*embedding, 999], np.vstack([embedding.vectors, np.ones((1, 8), np.float32)]))
     options: dict[str, Any] = {"train_ratios": [0.5], "splits": 2}
     assert evaluate(more, network, **options) == evaluate(embedding, network, **options)
@@ -94,9 +94,11 @@ def test_neither_threads_nor_other_ratios_change_a_score(network: Graph, embeddi
     assert evaluate(embedding, network, train_ratios=[0.5], splits=3, seed=2) != alone
 
 
-def test_progress_is_told(network: Graph, embedding: Embedding) -> None:
+def test_progress_is_reported(network: Graph, embedding: Embedding) -> None:
     heard: list[tuple[int, int]] = []
-    evaluate(embedding, network, train_ratios=[0.3, 0.5], splits=2, report=lambda *news: heard.append(news), threads=1)
+    evaluate(
+        embedding, network, train_ratios=[0.3, 0.5], splits=2, on_progress=lambda *news: heard.append(news), threads=1
+    )
     assert heard == [(i, 4) for i in range(5)]
 
 
@@ -107,7 +109,7 @@ def test_extreme_ratios_still_train_on_one_and_test_on_one(ratio: float) -> None
     assert 0 <= score.micro_f1 <= 1
 
 
-def test_a_label_that_everybody_or_nobody_carries_is_no_error() -> None:
+def test_a_label_that_all_or_none_of_the_vertices_have_is_no_error() -> None:
     graph = ring(10, list(range(10)), [], [3])
     for rule in ("known-count", "threshold"):
         (score,) = evaluate(Embedding(np.arange(10), np.eye(10)), graph, train_ratios=[0.5], splits=4, rule=rule)
@@ -160,5 +162,5 @@ def test_graphs_without_enough_labels_are_refused(network: Graph, embedding: Emb
 
 
 def test_an_embedding_that_lacks_vertices_is_refused(network: Graph, embedding: Embedding) -> None:
-    with pytest.raises(InputError, match="59 of the graph's 60 vertices are not in the embedding, 1 for one"):
+    with pytest.raises(InputError, match="59 of the graph's 60 vertices are not in the embedding, for example 1"):
         evaluate(Embedding(embedding.nodes[:1], embedding.vectors[:1]), network)

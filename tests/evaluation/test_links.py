@@ -14,9 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from fedwalk import DeepWalk, Embedding, social_network
 from fedwalk.errors import FedWalkError, InputError, SettingsError
 from fedwalk.evaluation import BASELINES, METHODS, LinkSplit, links, score_baseline, score_links, split_edges
-from fedwalk.evaluation.links import edge_pairs, pair_numbers
 from fedwalk.graph import Graph
 from fedwalk.graph.build import from_edges
+from fedwalk.graph.graph import edge_pairs
+from fedwalk.graph.pairs import pair_numbers
 
 Case = tuple[Graph, float, int]
 
@@ -209,15 +210,15 @@ def test_operators_feed_a_logistic_regression_feature_by_feature(
     assert (score.auc, score.average_precision) == pytest.approx(slow_scores(edges, others), abs=1e-3)
 
 
-def test_the_seed_chooses_training_pairs_where_there_are_too_many_and_pieces_change_nothing(
+def test_the_seed_chooses_training_pairs_where_there_are_too_many_and_chunks_change_nothing(
     network: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedding = Embedding(network.names, np.random.default_rng(1).normal(size=(network.vertices, 8)))
     split = split_edges(network)
-    monkeypatch.setattr(links, "MOST_TRAINING", 20)
+    monkeypatch.setattr(links, "MAX_TRAINING", 20)
     scores = [score_links(embedding, split, seed=seed) for seed in (0, 1)]
     assert scores[0] != scores[1]
-    monkeypatch.setattr(links, "_PIECE", 7)
+    monkeypatch.setattr(links, "_CHUNK", 7)
     assert [score_links(embedding, split, seed=seed) for seed in (0, 1)] == scores
 
 
@@ -249,7 +250,7 @@ RING = [(v, (v + 1) % 10) for v in range(10)]
     [
         *((RING, share, SettingsError, "share = .*between 0 and 1") for share in (0.0, 1.0, -0.2, float("nan"))),
         (RING[:-1], 0.2, InputError, "no edge can be held out: the graph's 9 edges form a forest"),
-        (RING, 0.2, SettingsError, r"only 1 of the graph's 10 can go.*Hold out at most 0\.1\."),
+        (RING, 0.2, SettingsError, r"only 1 of the graph's 10 can be removed.*Hold out at most 0\.1\."),
         (PAIRS[8:], 0.2, InputError, "8 pairs of .* are no edges, but 7 held-out edges need 14"),
     ],
 )
@@ -290,11 +291,11 @@ def test_a_split_of_ones_own_is_checked_for_leaks() -> None:
 
     assert own([[2, 0]], [[4, 1]], [[0, 1]], [[0, 4]]).held_out.tolist() == [[0, 2]]
     for message, *parts in (
-        ("a pair stands twice", [[1, 0]], [[1, 4]], [[0, 1]], [[0, 4]]),
-        ("a pair stands twice", [[0, 2]], [[1, 4]], [[0, 1]], [[4, 1]]),
+        ("a pair occurs twice", [[1, 0]], [[1, 4]], [[0, 1]], [[0, 4]]),
+        ("a pair occurs twice", [[0, 2]], [[1, 4]], [[0, 1]], [[4, 1]]),
         ("train_edges holds a pair that is no edge", [[0, 2]], [[1, 4]], [[1, 3]], [[0, 4]]),
-        ("non_edges must hold pairs of different vertices", [[0, 2]], [[1, 5]], [[0, 1]], [[0, 4]]),
-        ("held_out must be rows of two vertex ids", [0, 2], [[1, 4]], [[0, 1]], [[0, 4]]),
+        ("non_edges must be pairs of different vertices", [[0, 2]], [[1, 5]], [[0, 1]], [[0, 4]]),
+        ("held_out must have at least one row of two vertex ids", [0, 2], [[1, 4]], [[0, 1]], [[0, 4]]),
     ):
         with pytest.raises(InputError, match=message):
             own(*parts)

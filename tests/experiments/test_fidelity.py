@@ -31,7 +31,7 @@ def test_one_dissimilarity_names_a_degree_1_victims_neighbour(evidence: fidelity
 
 
 def test_first_entries_show_most_edges(evidence: fidelity.Evidence) -> None:
-    assert float(finding("first_tokens", evidence).split("%")[0]) > 90
+    assert float(finding("edges_in_first_entries", evidence).split("%")[0]) > 90
 
 
 def test_measured_hops_stand_beside_both_formulas(evidence: fidelity.Evidence) -> None:

@@ -12,13 +12,13 @@ import pytest
 
 from fedwalk.cli import main
 from fedwalk.errors import InputError, SettingsError
-from fedwalk.experiments import figure_5, laboratory
+from fedwalk.experiments import figure_5, trials
 from fedwalk.experiments.finding import Claim, Finding, Results, Table, compare, for_seeds, requests
-from fedwalk.experiments.laboratory import Laboratory, Measured, Request, plan
 from fedwalk.experiments.publish import Edition, publish, read_claims
 from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
 from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
 from fedwalk.experiments.theorems import noise_excess
+from fedwalk.experiments.trials import Measured, Request, Trials, plan
 from fedwalk.graph import social_network
 from fedwalk.settings import Settings
 
@@ -27,7 +27,7 @@ from fedwalk.settings import Settings
 def small() -> Setup:
     graph = social_network(vertices=150, mean_degree=8, communities=3, mixing=0.3, seed=5)
     return Setup(
-        "small", "Small & <generated>", graph, None, (0.2, 0.5), (0.2, 0.5), (2, 5), (1, 2), (0.5, 4.0), (0.0, 0.4),
+        "Small & <generated>", graph, None, (0.2, 0.5), (0.2, 0.5), (2, 5), (1, 2), (0.5, 4.0), (0.0, 0.4),
         seeds=2, splits=2, threads=1,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypat
     def never(*_: object) -> None:
         raise AssertionError("a trial ran twice")
 
-    monkeypatch.setattr(laboratory, "run", never)
+    monkeypatch.setattr(trials, "run", never)
     reproduce(small, list(EXPERIMENTS.values()), folder, command="fedwalk reproduce small")
     assert (folder / "results.json").read_text(encoding="utf-8") == before
     other = replace(small, splits=3)
@@ -103,13 +103,22 @@ def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypat
 
 
 def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
-    lab = Laboratory(small, tmp_path)
+    cached = Trials(small, tmp_path)
     request = Request(Settings(walks=1, walk_length=5, dim=2, bins=2), (0.5,))
-    first = lab.measure([request])
+    first = cached.measure([request])
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
-    assert lab.measure([request]).keys() == first.keys()
+    assert cached.measure([request]).keys() == first.keys()
     assert "measured" in json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_a_trial_keeps_the_scores_that_another_figure_requested(small: Setup, tmp_path: Path) -> None:
+    settings = Settings(walks=1, walk_length=5, dim=2, bins=2)
+    for ratio in (0.2, 0.5):
+        Trials(small, tmp_path).measure([Request(settings, (ratio,))])
+    (file,) = tmp_path.iterdir()
+    scores = json.loads(file.read_text(encoding="utf-8"))["measured"]["scores"]
+    assert scores.keys() == {f"{name}@{ratio}" for name in ("micro_f1", "macro_f1") for ratio in (0.2, 0.5)}
 
 
 def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> None:
@@ -120,10 +129,10 @@ def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> N
 
 
 def test_sharing_a_tree_changes_no_walk(small: Setup, tmp_path: Path) -> None:
-    # Two trials in one laboratory share bins, vectors, tree and encoder; alone, the second computes its own.
+    # Two trials of one Trials object share bins, vectors, tree and encoder; alone, the second computes its own.
     pair = [Request(Settings(walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
-    together = Laboratory(small, tmp_path / "a").measure(pair)
-    alone = Laboratory(small, tmp_path / "b").measure(pair[:1])
+    together = Trials(small, tmp_path / "a").measure(pair)
+    alone = Trials(small, tmp_path / "b").measure(pair[:1])
     key = (pair[0].settings, 0.0)
     assert together[key].scores == alone[key].scores
     assert together[key].hops_per_walk == alone[key].hops_per_walk

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from enrolling import SERVER, holder
-from fedwalk.federation.enrolment import found
-from fedwalk.federation.folders import FederationFolder, HolderFolder
-from fedwalk.federation.identity import Request
+from fedwalk.federation.membership.admission import create_federation
+from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
+from fedwalk.federation.membership.requests import Request
+from helpers.enrolment import SERVER, holder
 
 
 @pytest.fixture
 def ward(tmp_path: Path) -> FederationFolder:
-    return found(tmp_path / "ward", SERVER, days=30)
+    return create_federation(tmp_path / "ward", SERVER, days=30)
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fedwalk.federation.app_folder import FILES, app_digest, write_app
+from fedwalk.federation.app_folder import FILES, write_app
+from fedwalk.federation.flower_guards.app_bundle import app_digest
 
 
-def test_everybody_writes_the_same_app(tmp_path: Path) -> None:
+def test_every_party_writes_the_same_app(tmp_path: Path) -> None:
     first, second = write_app(tmp_path / "first"), write_app(tmp_path / "a" / "second")
     for name in FILES:
         os.utime(second / name, (10**9, 10**9))
@@ -34,7 +35,7 @@ def test_a_further_file_is_another_app(tmp_path: Path) -> None:
     assert app_digest(folder) != before
 
 
-def test_the_app_has_no_code_but_fedwalks_own_and_asks_for_no_packages(tmp_path: Path) -> None:
+def test_the_app_has_only_fedwalks_code_and_requires_no_packages(tmp_path: Path) -> None:
     folder = write_app(tmp_path / "app")
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["dependencies"] == []
@@ -43,6 +44,6 @@ def test_the_app_has_no_code_but_fedwalks_own_and_asks_for_no_packages(tmp_path:
     assert sorted(lines) == [
         "app = client_app.app",
         "app = server_app.app",
-        "from fedwalk.federation import client_app",
-        "from fedwalk.federation import server_app",
+        "from fedwalk.federation.apps import client_app",
+        "from fedwalk.federation.apps import server_app",
     ]

@@ -1,4 +1,4 @@
-"""Damaged and hostile files in a federation's folders: our own error or a plain statement, never a traceback."""
+"""Damaged and hostile files in a federation's folders: an error of fedwalk or a line of status, never a traceback."""
 
 import json
 from collections.abc import Callable
@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from enrolling import with_fingerprint
 from fedwalk.errors import FedWalkError, InputError, RunFolderError
-from fedwalk.federation.account import COUNTERS, Account
-from fedwalk.federation.enrolment import admit_holder
-from fedwalk.federation.folders import FederationFolder, HolderFolder
-from fedwalk.federation.identity import Request, load_request
-from fedwalk.federation.job import _refused_at_the_door
-from fedwalk.federation.members import Members, write_members
-from fedwalk.federation.passes import read_pass, take_pass
-from fedwalk.federation.roster import Roster
-from fedwalk.federation.service import read_tag
+from fedwalk.federation.deploy.services import read_tag
+from fedwalk.federation.membership.admission import admit_holder
+from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
+from fedwalk.federation.membership.members import Members, write_members
+from fedwalk.federation.membership.passes import read_pass, take_pass
+from fedwalk.federation.membership.requests import Request, load_request
+from fedwalk.federation.membership.roster import Roster
+from fedwalk.federation.server.execute import _refused_by_server
+from fedwalk.federation.server.statistics import COUNTERS, RunStatistics
 from fedwalk.federation.shared_files import (
     read_events,
     read_job,
@@ -27,8 +26,9 @@ from fedwalk.federation.shared_files import (
     read_refusals,
     read_run_id,
 )
-from fedwalk.run_folder import RunFolder, read_record
+from fedwalk.run.folder import FORMAT, RunFolder, read_json_object
 from fedwalk.settings import Settings
+from helpers.enrolment import with_fingerprint
 
 CONTENTS: dict[str, bytes] = {
     "empty": b"", "null": b"null", "number": b"1", "text": b'"a"', "list": b"[]", "list of null": b"[null]",
@@ -49,8 +49,8 @@ READERS: dict[str, Callable[[Path], object]] = {
     "request.json": load_request,
     "pass.json": read_pass,
     "roster.json": Roster.load,
-    "federation.json": Account.load,
-    "manifest.json": lambda path: read_record(path, ("stages",)),
+    "federation.json": RunStatistics.load,
+    "manifest.json": lambda path: read_json_object(path, ("stages",)),
     "federation.toml": lambda path: FederationFolder(path.parent).settings(),
     "holder.toml": lambda path: HolderFolder(path.parent).settings(),
 }
@@ -73,7 +73,7 @@ def spoil(path: Path, damage: str) -> None:
 @pytest.mark.parametrize(
     ("name", "damage"), [(name, damage) for name in READERS for damage in DAMAGES if (name, damage) not in VALID]
 )
-def test_every_reader_refuses_with_an_error_of_ours_that_names_the_file(name: str, damage: str, tmp_path: Path) -> None:
+def test_every_reader_raises_a_fedwalk_error_that_names_the_file(name: str, damage: str, tmp_path: Path) -> None:
     spoil(tmp_path / name, damage)
     with pytest.raises(FedWalkError, match=name) as refusal:
         READERS[name](tmp_path / name)
@@ -112,7 +112,7 @@ def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_files_that_only_inform_count_as_missing(
+def test_damaged_files_that_only_inform_count_as_missing(
     damage: str, tmp_path: Path, ward: FederationFolder, clinic: tuple[HolderFolder, Request]
 ) -> None:
     """A state that can't be read names no process, members that can't be read have no key, and no run is lost."""
@@ -120,7 +120,7 @@ def test_files_that_only_inform_count_as_missing(
         spoil(tmp_path / name, damage)
     assert read_tag(tmp_path / "server.json") is None
     assert Members(tmp_path / "members.json").node_key("clinic") is None
-    [count] = _refused_at_the_door(tmp_path / "refused.json").values() or [1]
+    [count] = _refused_by_server(tmp_path / "refused.json").values() or [1]
     assert count == 1
 
 
@@ -133,7 +133,7 @@ def test_a_member_without_a_key_is_no_member(content: object, tmp_path: Path) ->
     assert Members(tmp_path / "members.json").node_key("clinic") is None
 
 
-def test_members_are_known_again_when_their_file_is(
+def test_members_are_accepted_again_when_their_file_is_restored(
     tmp_path: Path, ward: FederationFolder, clinic: tuple[HolderFolder, Request]
 ) -> None:
     admit_holder(ward, clinic[1], days=20)
@@ -147,10 +147,10 @@ def test_members_are_known_again_when_their_file_is(
 @pytest.mark.parametrize(
     ("name", "size"), [("request.json", 300 << 20), ("pass.json", 1 << 30), ("holder.toml", 1 << 30)]
 )
-def test_a_vast_file_is_refused_before_it_is_read(name: str, size: int, tmp_path: Path) -> None:
+def test_a_huge_file_is_refused_before_it_is_read(name: str, size: int, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
         file.truncate(size)
-    with pytest.raises(InputError, match=rf"{name}: .*larger than .*, which is the most that is read"):
+    with pytest.raises(InputError, match=rf"{name}: .*larger than .*, the maximum"):
         READERS[name](tmp_path / name)
 
 
@@ -161,17 +161,17 @@ FITS: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("field", Account.__slots__)
+@pytest.mark.parametrize("field", RunStatistics.__slots__)
 def test_an_account_of_other_types_is_refused(field: str, tmp_path: Path) -> None:
-    account = Account("run", {"ann": 3})
-    whole = {"secret": account.secret, **account.as_dict()}
+    statistics = RunStatistics("run", {"ann": 3})
+    whole = {"secret": statistics.secret, **statistics.as_dict()}
     for value in WRONG:
         (tmp_path / "federation.json").write_text(json.dumps({**whole, field: value}))
         if value in FITS.get(field, []):
-            assert getattr(Account.load(tmp_path / "federation.json"), field) == value
+            assert getattr(RunStatistics.load(tmp_path / "federation.json"), field) == value
         else:
             with pytest.raises(RunFolderError, match=r"federation\.json: can't be read"):
-                Account.load(tmp_path / "federation.json")
+                RunStatistics.load(tmp_path / "federation.json")
 
 
 @pytest.mark.parametrize("stages", [
@@ -184,14 +184,16 @@ def test_an_account_of_other_types_is_refused(field: str, tmp_path: Path) -> Non
 def test_a_manifest_of_other_types_is_refused(stages: Any, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path, "graph")
     folder.begin(Settings())
-    (tmp_path / "stages" / "manifest.json").write_text(json.dumps({"fedwalk": "1", "graph": "", "stages": stages}))
+    (tmp_path / "stages" / "manifest.json").write_text(
+        json.dumps({"fedwalk": "1", "format": FORMAT, "graph": "", "stages": stages})
+    )
     with pytest.raises(RunFolderError, match=r"manifest\.json: isn't what fedwalk wrote"):
         folder.finished()
 
 
 @pytest.mark.parametrize("name", ["federation.toml", "roster.json", "nodes.json", "server.pem", "server.json"])
 @pytest.mark.parametrize("damage", ["empty", "deep list", "not UTF-8", FOLDER, UNREADABLE])
-def test_the_status_of_a_federation_shows_the_rest(
+def test_the_status_of_a_federation_shows_everything_but_the_damaged_file(
     name: str, damage: str, ward: FederationFolder, clinic: tuple[HolderFolder, Request], fedwalk: Command
 ) -> None:
     admit_holder(ward, clinic[1], days=20)
@@ -208,10 +210,10 @@ def test_the_status_of_a_federation_shows_the_rest(
 
 
 @pytest.mark.parametrize(
-    "name", ["holder.toml", "memory/names.json", "memory/lists.json", "progress.json", "holder.pem", "holder.json"]
+    "name", ["holder.toml", "answers/names.json", "answers/devices.json", "progress.json", "holder.pem", "holder.json"]
 )
 @pytest.mark.parametrize("damage", ["null", "deep object", "surrogate", "cut", FOLDER])
-def test_the_status_of_a_holder_shows_the_rest(
+def test_the_status_of_a_holder_shows_everything_but_the_damaged_file(
     name: str, damage: str, ward: FederationFolder, clinic: tuple[HolderFolder, Request], fedwalk: Command
 ) -> None:
     folder = clinic[0]
@@ -241,7 +243,7 @@ def test_commands_end_with_one_line_that_names_the_file(
     assert ended.err.startswith(f"fedwalk: error: {ward.roster}: ")
 
 
-def test_a_damaged_job_is_stated_in_the_line_of_the_run(ward: FederationFolder, fedwalk: Command) -> None:
+def test_a_damaged_job_is_reported_in_the_line_of_the_run(ward: FederationFolder, fedwalk: Command) -> None:
     (ward.path / "job-1.json").write_bytes(b"[" * 100_000)
     shown = fedwalk("federate", "status", ward.path)
     assert shown.code == 0

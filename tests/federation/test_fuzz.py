@@ -22,27 +22,27 @@ def test_spoiled_inputs_are_accepted_or_refused_with_our_own_errors(name: str) -
     tally = try_inputs(decoders()[name], Random(f"test {name}"), INPUTS)
     assert [why for _, why in tally.crashes] == []
     assert tally.accepted + tally.refused == INPUTS
-    assert tally.refused > INPUTS // 20 or name == "server's words"
+    assert tally.refused > INPUTS // 20 or name == "server's response"
 
 
 def test_any_other_error_is_a_crash_with_its_input() -> None:
     def fail(data: bytes) -> None:
         raise RecursionError
 
-    tally = try_inputs(replace(decoders()["standing"], decode=fail), Random(0), 3)
+    tally = try_inputs(replace(decoders()["status"], decode=fail), Random(0), 3)
     assert (tally.accepted, tally.refused, len(tally.crashes)) == (0, 0, 3)
     assert "RecursionError" in tally.crashes[0][1]
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     state = State(tmp_path / "state.json", seed=3)
-    assert len(tasks(state, ["standing", "job"], 2 * CHUNK)) == 4
+    assert len(tasks(state, ["status", "job"], 2 * CHUNK)) == 4
     state.add("job", Tally(CHUNK, 1, CHUNK - 2, 0.5, 0.1, [(b"bad", "KeyError")]))
     state.save()
     again = State(tmp_path / "state.json", seed=3)
-    assert tasks(again, ["standing", "job"], 2 * CHUNK) == [
-        ("standing", 3, 0, CHUNK), ("standing", 3, CHUNK, CHUNK), ("job", 3, CHUNK, CHUNK),
+    assert tasks(again, ["status", "job"], 2 * CHUNK) == [
+        ("status", 3, 0, CHUNK), ("status", 3, CHUNK, CHUNK), ("job", 3, CHUNK, CHUNK),
     ]  # fmt: skip
     assert {path.read_bytes() for path in again.crashes.iterdir()} == {b"bad", b"KeyError"}
-    with pytest.raises(SystemExit, match="is of seed 3"):
+    with pytest.raises(SystemExit, match="was made with --seed 3"):
         State(tmp_path / "state.json", seed=4)

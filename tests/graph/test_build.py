@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Cleaning, Graph
-from fedwalk.graph.build import counted, from_edges
-from graph.helpers import Pairs, edge_lists, lists, reference
+from fedwalk.graph.build import from_edges
+from helpers.graph_files import Pairs, edge_lists, neighbour_lists, reference
 
 
 def build(pairs: Pairs, n: int, directed: bool = False, weighted: bool = False) -> Graph:
@@ -18,7 +18,7 @@ def build(pairs: Pairs, n: int, directed: bool = False, weighted: bool = False) 
 def test_neighbour_lists_and_counts_match_the_reference(pairs: Pairs, directed: bool) -> None:
     graph = build(pairs, 12, directed=directed)
     expected = reference(pairs, 12, directed)
-    assert lists(graph) == expected.neighbours
+    assert neighbour_lists(graph) == expected.neighbours
     assert graph.cleaning == Cleaning(expected.self_loops, expected.repeats, directed, False)
 
 
@@ -60,8 +60,3 @@ def test_endpoints_outside_the_vertices_are_refused(pairs: Pairs, n: int) -> Non
 def test_sources_and_targets_must_match() -> None:
     with pytest.raises(InputError, match="shape"):
         from_edges(np.array([0, 1]), np.array([1]), np.arange(2))
-
-
-def test_counts_read_as_english() -> None:
-    assert counted(1, "edge") == "1 edge"
-    assert counted(12000, "vertex", "vertices") == "12,000 vertices"

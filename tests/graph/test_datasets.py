@@ -1,4 +1,4 @@
-"""Datasets: real downloads from a server on this machine, copies, checksums, and what is kept of failures."""
+"""Datasets: real downloads from a server on this machine, copies, checksums, and what failures leave behind."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ from fedwalk.errors import InputError
 from fedwalk.graph import datasets
 from fedwalk.graph.datasets import DATASETS, Dataset
 from fedwalk.graph.load import SUFFIXES
-from website import Website, ring, ring_dataset, website
+from helpers.website import Website, ring, ring_dataset, website
 
 
 def sha256(data: bytes) -> str:
@@ -55,7 +55,7 @@ def known(site: Website, good: bytes, monkeypatch: pytest.MonkeyPatch) -> Datase
 
 @pytest.fixture
 def unknown(site: Website, monkeypatch: pytest.MonkeyPatch) -> Dataset:
-    """A dataset whose checksum nobody has published."""
+    """A dataset without a published checksum."""
     dataset = ring_dataset(site, None)
     enter(dataset, monkeypatch)
     return dataset
@@ -115,7 +115,7 @@ def test_progress_ends_at_the_size_of_the_file(known: Dataset, site: Website, go
     site.pages["/ring.mat"] = big
     reports: list[tuple[int, int]] = []
     with pytest.raises(InputError, match="not the expected"):
-        datasets.get(known.name, progress=lambda done, total: reports.append((done, total)))
+        datasets.get(known.name, on_progress=lambda done, total: reports.append((done, total)))
     assert len(reports) > 3
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)
     assert reports[-1] == (len(big), len(big))
@@ -135,7 +135,7 @@ def test_a_wrong_checksum_names_both_sums_and_keeps_nothing(
 @pytest.mark.usefixtures("known")
 def test_failed_downloads_say_why_and_keep_nothing(site: Website, good: bytes, cache: Path) -> None:
     site.missing["/ring.mat"] = 1000
-    with pytest.raises(InputError, match=r"the connection broke off.*`fedwalk data get ring --from FILE`"):
+    with pytest.raises(InputError, match=r"the connection was lost.*`fedwalk data get ring --from FILE`"):
         datasets.get("ring")
     del site.pages["/ring.mat"]
     with pytest.raises(InputError, match=r"ring\.mat: the server answers 404 Not Found.*--from FILE"):
@@ -148,7 +148,7 @@ def test_failed_downloads_say_why_and_keep_nothing(site: Website, good: bytes, c
 def test_a_refused_connection_says_how_to_do_without(
     known: Dataset, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.socket() as taken:  # bound but not listening, so nobody else can answer
+    with socket.socket() as taken:  # bound but not listening, so no other process can answer
         taken.bind(("127.0.0.1", 0))
         enter(replace(known, url=f"http://127.0.0.1:{taken.getsockname()[1]}/ring.mat"), monkeypatch)
         with pytest.raises(InputError, match=r"the server can't be reached.*`fedwalk data get ring --from FILE`"):
@@ -164,11 +164,11 @@ def test_without_a_published_checksum_the_first_copy_sets_it(
     assert (cache / "Ring.mat.sha256").read_text() == f"{sha256(good)}  Ring.mat\n"
     other = tmp_path / "other.mat"
     other.write_bytes(good + b"\0")
-    with pytest.raises(InputError, match=r"of the first copy that came .*delete .*Ring\.mat\.sha256"):
+    with pytest.raises(InputError, match=r"the recorded one is .*delete .*Ring\.mat\.sha256"):
         datasets.put("ring", other)
     (cache / "Ring.mat").unlink()
     site.pages["/ring.mat"] = good + b"\0"
-    with pytest.raises(InputError, match="of the first copy that came"):
+    with pytest.raises(InputError, match="the recorded one is"):
         datasets.get("ring")
     assert kept(cache) == ["Ring.mat.sha256"]
 
@@ -179,13 +179,13 @@ def test_without_a_published_checksum_the_content_must_fit(site: Website, cache:
     with pytest.raises(InputError, match=rf"not the dataset ring: {site.address}/ring\.mat: not a readable MATLAB"):
         datasets.get("ring")
     site.pages["/ring.mat"] = ring(tmp_path, 9)
-    with pytest.raises(InputError, match="9 vertices and 2 labels, it should have 7 and 2"):
+    with pytest.raises(InputError, match="9 vertices and 2 labels, expected 7 and 2"):
         datasets.get("ring")
     assert kept(cache) == []
 
 
 @pytest.mark.usefixtures("unknown")
-def test_a_file_laid_into_the_folder_by_hand_is_checked_by_get(cache: Path, good: bytes, site: Website) -> None:
+def test_a_file_placed_in_the_folder_manually_is_checked_by_get(cache: Path, good: bytes, site: Website) -> None:
     cache.mkdir()
     (cache / "Ring.mat").write_bytes(b"junk")
     with pytest.raises(InputError, match=r"not the dataset ring: .*Ring\.mat"):
@@ -221,8 +221,8 @@ def test_a_wrong_file_from_elsewhere_leaves_the_good_one(
     assert (cache / "Ring.mat").read_bytes() == good
 
 
-def test_what_is_not_here_comes_with_advice(cache: Path) -> None:
-    with pytest.raises(InputError, match=r"`fedwalk data get flickr` .*`fedwalk data get flickr --from FILE`"):
+def test_the_error_for_a_missing_dataset_says_how_to_get_it(cache: Path) -> None:
+    with pytest.raises(InputError, match=r"`fedwalk data get flickr`, .*`fedwalk data get flickr --from FILE`"):
         datasets.path("flickr")
     assert not datasets.is_here("flickr")
     assert not cache.exists()

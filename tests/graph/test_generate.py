@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_graph_and_another_one_does_not() -> None:
         (8, 2, 2, 0.0),
     ],
 )
-def test_the_number_of_edges_is_met_and_nobody_is_left_alone(
+def test_the_number_of_edges_is_met_and_no_vertex_is_isolated(
     vertices: int, mean_degree: float, communities: int, mixing: float
 ) -> None:
     for seed in range(3):
@@ -82,7 +82,7 @@ def test_mixing_is_the_share_of_edges_that_ignore_communities(mixing: float) -> 
     assert inside == pytest.approx(1 - mixing + mixing * baseline, abs=0.03)
 
 
-def test_nearly_everybody_is_in_one_component() -> None:
+def test_nearly_all_vertices_are_in_one_component() -> None:
     graph = social_network()
     _, component = connected_components(matrix(graph), directed=False)
     assert np.bincount(component).max() > 0.99 * graph.vertices

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from fedwalk.errors import InputError
 from fedwalk.graph import Graph, Labels, load_graph
 from fedwalk.graph.build import from_edges
-from graph.helpers import lists
+from helpers.graph_files import neighbour_lists
 
 # 0 – 1 – 3, with 2 and 4 isolated
 NAMES = np.array(["a", "b", "c", "d", "e"])
@@ -58,7 +58,7 @@ def test_the_callers_arrays_stay_writable() -> None:
 def test_active_drops_isolated_vertices_with_their_names_and_labels() -> None:
     active, kept = small().active()
     assert kept.tolist() == [0, 1, 3]
-    assert lists(active) == [[1], [0, 2], [1]]
+    assert neighbour_lists(active) == [[1], [0, 2], [1]]
     assert active.names.tolist() == ["a", "b", "d"]
     assert active.labels is not None
     assert active.labels.indicator.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]

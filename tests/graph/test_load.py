@@ -1,4 +1,4 @@
-"""The one door: Python objects, choice of format, and what isn't there."""
+"""`load_graph`: Python objects, the choice of the format, and missing files."""
 
 import warnings
 from pathlib import Path
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph import load_graph
-from graph.helpers import Pairs, edge_lists, lists, named_edges, reference, same_graph
+from helpers.graph_files import Pairs, edge_lists, named_edges, neighbour_lists, reference, same_graph
 
 
 @given(edge_lists(), st.sampled_from([nx.Graph, nx.MultiGraph]))
@@ -22,7 +22,7 @@ def test_networkx_graphs_keep_isolated_nodes(pairs: Pairs, kind: Any) -> None:
     source.add_edges_from(pairs)
     graph = load_graph(source)
     assert graph.names.tolist() == list(range(12))
-    assert lists(graph) == reference(pairs, 12).neighbours
+    assert neighbour_lists(graph) == reference(pairs, 12).neighbours
 
 
 @given(edge_lists(), st.sampled_from([nx.DiGraph, nx.MultiDiGraph]))

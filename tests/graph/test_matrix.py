@@ -13,7 +13,7 @@ from scipy.io import savemat
 
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph import Graph, load_graph
-from graph.helpers import Pairs, edge_lists, lists, reference
+from helpers.graph_files import Pairs, edge_lists, neighbour_lists, reference
 
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
 one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -34,7 +34,7 @@ def saved(path: Path, matrix: Any, **others: Any) -> Path:
 def check(graph: Graph, pairs: Pairs) -> None:
     unique = {(min(pair), max(pair)) for pair in pairs}
     expected = reference(unique, 12)
-    assert lists(graph) == expected.neighbours
+    assert neighbour_lists(graph) == expected.neighbours
     assert graph.names.tolist() == list(range(12))
     assert (graph.cleaning.self_loops, graph.cleaning.repeated_edges) == (expected.self_loops, 0)
 
@@ -59,14 +59,14 @@ def test_an_asymmetric_matrix_is_made_undirected_with_a_warning(pairs: Pairs) ->
     dense[1, 0] = False
     with pytest.warns(FedWalkWarning, match="directed edges were made undirected"):
         graph = load_graph(sparse.csr_array(dense))
-    assert lists(graph) == reference(pairs, 12).neighbours
+    assert neighbour_lists(graph) == reference(pairs, 12).neighbours
     assert (graph.cleaning.directed, graph.cleaning.repeated_edges) == (True, 0)
 
 
 def test_explicit_zeros_are_no_edges_and_repeated_entries_are_counted() -> None:
     entries = ([1, 1, 1, 1, 0, 0], ([0, 0, 1, 1, 1, 2], [1, 1, 0, 0, 2, 1]))
     graph = load_graph(sparse.coo_array(entries, shape=(3, 3)))
-    assert lists(graph) == [[1], [0], []]
+    assert neighbour_lists(graph) == [[1], [0], []]
     assert graph.cleaning.repeated_edges == 1
 
 

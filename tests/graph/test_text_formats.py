@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph import load_graph
 from fedwalk.graph.names import rank_integers
-from graph.helpers import Pairs, edge_lists, lists, named_edges, reference, same_graph
+from helpers.graph_files import Pairs, edge_lists, named_edges, neighbour_lists, reference, same_graph
 
 SEPARATORS = [" ", "   ", "\t", ",", ", ", ";", " \t "]
 NEWLINES = ["\n", "\r\n", "\r"]
@@ -45,7 +45,7 @@ def test_integer_edge_lists_are_read_whatever_the_separator(
     place = {vertex: number for number, vertex in enumerate(present)}
     expected = reference([(place[u], place[v]) for u, v in pairs], len(present))
     assert graph.names.tolist() == [vertex * 7 + 3 for vertex in present]
-    assert lists(graph) == expected.neighbours
+    assert neighbour_lists(graph) == expected.neighbours
     assert (graph.cleaning.self_loops, graph.cleaning.repeated_edges) == (
         expected.self_loops,
         expected.repeats,
@@ -70,7 +70,7 @@ def test_adjacency_lists_hold_the_same_graph(tmp_path: Path, pairs: Pairs, separ
     text = "\n".join(separator.join(map(str, row)) for row in rows)
     graph = load_graph(write(tmp_path / "graph.adjlist", text))
     assert graph.names.tolist() == list(range(12))
-    assert lists(graph) == neighbours
+    assert neighbour_lists(graph) == neighbours
     assert graph.cleaning.repeated_edges == 0
 
 

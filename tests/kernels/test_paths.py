@@ -30,8 +30,8 @@ def test_sums_over_paths_are_entries_of_the_matrix_product(
 ) -> None:
     dense = np.triu(entries, 1) + np.triu(entries, 1).T
     expected = (dense.astype(np.float64) * share) @ dense
-    found = kernel(dense, share, sorted(ends))
-    np.testing.assert_allclose(found, [expected[a, b] for a, b in sorted(ends)], rtol=1e-5)
+    sums = kernel(dense, share, sorted(ends))
+    np.testing.assert_allclose(sums, [expected[a, b] for a, b in sorted(ends)], rtol=1e-5)
 
 
 @given(matrices, shares, pairs)

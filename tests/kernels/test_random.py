@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from fedwalk.kernels.random import BINS, NOISE, WALK, below, draw, laplace, lots, stream, uniform
-from fedwalk.protocol.randomness import SimulatedRandomness, SystemRandomness
+from fedwalk.privacy.randomness import SimulatedRandomness, SystemRandomness
 
 FALSE_ALARM = 1e-3
 """Chance that a correct generator fails a statistical test; the seeds are fixed, so it is settled once."""

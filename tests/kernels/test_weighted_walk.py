@@ -28,12 +28,12 @@ def tables(dense: Matrix) -> Rows:
 
 def distribution(rows: Rows, vertex: int, vertices: int) -> NDArray[np.float64]:
     """What a draw from the vertex's row gives: every place alike, then its cut."""
-    found = np.zeros(vertices)
+    shares = np.zeros(vertices)
     begin, end = rows.indptr[vertex], rows.indptr[vertex + 1]
     for j in range(begin, end):
-        found[rows.indices[j]] += float(rows.cut[j]) / (end - begin)
-        found[rows.alias[j]] += (1 - float(rows.cut[j])) / (end - begin)
-    return found
+        shares[rows.indices[j]] += float(rows.cut[j]) / (end - begin)
+        shares[rows.alias[j]] += (1 - float(rows.cut[j])) / (end - begin)
+    return shares
 
 
 def walked(dense: Matrix, walks: int, length: int, seed: int = 0, begin: int = 0) -> NDArray[np.int32]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fedwalk.graph import Graph
-from report.folders import embed
+from helpers.run_folders import embed
 
 
 @pytest.fixture(scope="package")

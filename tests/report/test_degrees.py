@@ -8,20 +8,21 @@ from scipy import sparse
 
 from conftest import SETTINGS
 from fedwalk.errors import FedWalkWarning
+from fedwalk.estimators import FedWalk
 from fedwalk.graph import Graph, load_graph
-from fedwalk.model import FedWalk
-from fedwalk.protocol.degree import estimated_degrees
-from fedwalk.report.degrees import degree_section, noised_degrees, shares_from
+from fedwalk.protocols.paper.degree_vectors import estimated_degrees
+from fedwalk.protocols.paper.protocol import seen_degrees
+from fedwalk.report.degrees import degree_section, shares_from
 from fedwalk.report.source import read_source
-from report.folders import embed, rewrite
+from helpers.run_folders import embed, rewrite
 
 
 @pytest.mark.parametrize("runtime", ["local", "stepwise"])
 def test_noised_degrees_are_those_of_the_run(network: Graph, runtime: str) -> None:
     model = FedWalk(**SETTINGS, epsilon=0.7, runtime=runtime)
     model.fit(network)
-    again = noised_degrees(network, model.settings_.bins or 0, 0.7, SETTINGS["seed"])
-    assert np.array_equal(again, estimated_degrees(model.degree_vectors_))
+    again = seen_degrees(network, model.settings_)
+    assert np.array_equal(again.degrees, estimated_degrees(model.degree_vectors_))
 
 
 def test_isolated_vertices_are_left_out(tmp_path: Path) -> None:

@@ -1,20 +1,25 @@
 """The dendrogram: its clusters divide the vertices, the largest are opened first, every join is drawn."""
 
+from pathlib import Path
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedwalk.protocol.tree import Tree
+from fedwalk.graph import social_network
+from fedwalk.protocols.paper.tree import Tree
 from fedwalk.report.dendrogram import Cluster, draw, open_largest
-from simulation import random_linkage
+from helpers.pages import quick
+from helpers.run_folders import federated
+from helpers.simulation import random_linkage
 
 
 def clusters_of(tree: Tree, count: int) -> list[Cluster]:
-    found = []
+    clusters = []
     for node in open_largest(tree, count):
         height = 0.0 if node < tree.leaves else float(tree.linkage[node - tree.leaves, 2])
-        found.append(Cluster(node, height, int(tree.size[node]), f"{tree.size[node]}", ""))
-    return found
+        clusters.append(Cluster(node, height, int(tree.size[node]), f"{tree.size[node]}", ""))
+    return clusters
 
 
 @given(st.integers(2, 80), st.integers(0, 50), st.integers(1, 40))
@@ -53,3 +58,11 @@ def test_a_chain_of_many_thousand_leaves_needs_no_deep_recursion() -> None:
     chain = [[0, 1, 1.0, 2], *([i, n + i - 2, float(i), i + 1] for i in range(2, n))]
     tree = Tree(np.array(chain, np.float64))
     assert draw(tree, clusters_of(tree, 40)).count('class="branch"') == 39
+
+
+def test_vertices_that_a_federation_lost_during_the_walks_are_drawn_as_lost(tmp_path: Path) -> None:
+    graph = social_network(vertices=32, mean_degree=6, communities=2, seed=1)
+    page = quick(federated(graph, tmp_path / "run", lost=10))
+    assert "10 leaves are vertices lost during the walks." in page
+    assert page.count(">lost vertex<") == 10
+    assert page.count(">vertex ") == 22

@@ -9,9 +9,9 @@ pytest.importorskip("playwright", reason="no Playwright (pip install playwright)
 
 from playwright.sync_api import Browser, Page, expect
 
-from report.browser import changed, drawn, find, middle, opened, picture_of, started, wait_until_drawn
-from report.folders import NASTY, nasty, untrained
-from report.pages import quick
+from helpers.browser import changed, drawn, find, middle, opened, picture_of, started, wait_until_drawn
+from helpers.pages import quick
+from helpers.run_folders import NASTY, nasty, untrained
 
 FOCUSED = """() => {
   const element = document.activeElement;
@@ -49,7 +49,7 @@ def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
         yield found
 
 
-def test_the_plots_draw_and_nothing_is_asked_of_anybody(page: Page) -> None:
+def test_the_plots_are_drawn_and_nothing_is_loaded(page: Page) -> None:
     assert drawn(page) > 500
     for chart in page.locator("figure svg").all():
         box = chart.bounding_box()
@@ -70,8 +70,8 @@ def test_search_finds_a_vertex_names_it_and_lists_the_nearest(page: Page) -> Non
 
 
 def test_search_says_when_there_is_no_such_vertex(page: Page) -> None:
-    page.get_by_label("Find a vertex").fill("nobody")
-    expect(page.locator("#found")).to_contain_text("No vertex on the map is called “nobody”.")
+    page.get_by_label("Find a vertex").fill("unknown")
+    expect(page.locator("#search-status")).to_contain_text("No vertex on the map is called “unknown”.")
     expect(page.locator("#matches button")).to_have_count(0)
     page.get_by_label("Find a vertex").press("Enter")
     expect(page.locator("#chosen")).to_be_hidden()

@@ -50,9 +50,9 @@ def test_zero_vectors_are_not_drawn_and_large_graphs_are_sampled() -> None:
     vectors = clouds(100)
     vectors[[4, 70]] = 0
     assert rows_to_draw(vectors).tolist() == [i for i in range(100) if i not in (4, 70)]
-    sample = rows_to_draw(vectors, most=10)
+    sample = rows_to_draw(vectors, max_rows=10)
     assert sample.size == 10
-    assert sorted(set(sample.tolist()) - {4, 70}) == sample.tolist() == rows_to_draw(vectors, most=10).tolist()
+    assert sorted(set(sample.tolist()) - {4, 70}) == sample.tolist() == rows_to_draw(vectors, max_rows=10).tolist()
 
 
 def test_nearest_are_the_embeddings_most_similar() -> None:

@@ -13,10 +13,10 @@ from fedwalk.audit import audit
 from fedwalk.cli import build_parser
 from fedwalk.cli.embed import chosen_settings
 from fedwalk.graph import Graph
-from fedwalk.job import embed_to_folder
+from fedwalk.run.execute import embed_to_folder
 from fedwalk.settings import Settings
-from report.folders import embed, record_of, rewrite, untrained
-from report.pages import Page, data_of, quick
+from helpers.pages import Page, data_of, quick
+from helpers.run_folders import embed, record_of, rewrite, untrained
 
 LEAVES_OUT = "To see it:"
 
@@ -39,15 +39,15 @@ def test_a_private_run_shows_its_ledger_its_estimated_degrees_and_the_attacks_on
 ) -> None:
     folder, settings = tmp_path / "private", Settings(**SETTINGS, protocol="ldp", epsilon=4)
     embed_to_folder(network, settings, folder, inputs={"graph": str(network_file)})
-    found = audit(network, settings, canaries=300, repeats=50).as_dict()
-    (folder / "audit.json").write_text(json.dumps(found))
+    audited = audit(network, settings, canaries=300, repeats=50).as_dict()
+    (folder / "audit.json").write_text(json.dumps(audited))
     text = quick(folder, labels=str(labels_file))
-    assert "All releases together cost 4 per edge, and 4 per device, for one entry of its list." in text
+    assert "All releases together cost 4 per edge, and 4 per device, for one entry of its neighbour list." in text
     assert "each pair is reported by its owner alone" in text
     assert "estimated" in text
     assert "There are no walks: this embedding is spectral." in text
     assert "--embed skipgram" in text
-    for finding in found["findings"]:
+    for finding in audited["findings"]:
         assert html.escape(finding["sentence"], quote=False).replace("'", "&#39;") in text
 
 

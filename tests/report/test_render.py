@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from report.folders import NASTY, nasty
-from report.pages import Page, data_of, quick
+from helpers.pages import Page, data_of, quick
+from helpers.run_folders import NASTY, nasty
 
 
 @pytest.mark.parametrize("protocol", ["paper", "deepwalk"])

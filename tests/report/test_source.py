@@ -1,5 +1,6 @@
 """Reading a run and its graph: the right graph or none, and an error that names what is damaged."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from fedwalk.errors import InputError, RunFolderError, SettingsError
 from fedwalk.graph import Graph, load_graph
 from fedwalk.graph.save import save_edge_list
-from report.folders import embed, rewrite
-from report.pages import data_of, quick
+from fedwalk.report.source import read_source
+from helpers.pages import data_of, quick
+from helpers.run_folders import embed, federated, record_of, rewrite
 
 
 def test_another_graph_under_the_same_name_is_not_taken_for_the_runs(network: Graph, tmp_path: Path) -> None:
@@ -23,7 +25,7 @@ def test_another_graph_under_the_same_name_is_not_taken_for_the_runs(network: Gr
 
 def test_labels_without_a_graph_are_an_error(network: Graph, labels_file: Path, tmp_path: Path) -> None:
     run = embed(network, tmp_path / "run")
-    with pytest.raises(InputError, match="doesn't name its file"):
+    with pytest.raises(InputError, match="doesn't name the graph's file"):
         quick(run, labels=str(labels_file))
 
 
@@ -40,11 +42,14 @@ def test_vertices_may_be_called_anything(tmp_path: Path) -> None:
     assert sorted(data_of(quick(run))["names"]) == sorted(["añil", "日本", "العربية"])
 
 
-@pytest.mark.parametrize("part", ["graph", "settings", "seconds", "walks"])
-def test_a_record_that_lacks_something_is_named(part: str, network: Graph, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("part", "missing"),
+    [("graph", "vertices"), ("settings", "protocol"), ("seconds", "total"), ("walks", "count")],
+)
+def test_a_record_that_lacks_something_is_named(part: str, missing: str, network: Graph, tmp_path: Path) -> None:
     run = embed(network, tmp_path)
     rewrite(run, **{part: {}})
-    with pytest.raises(RunFolderError, match=f"in '{part}'"):
+    with pytest.raises(RunFolderError, match=rf"run\.json: .*has no '{missing}' in '{part}'"):
         quick(run)
 
 
@@ -66,6 +71,16 @@ def test_a_tree_of_other_vertices_is_noticed(network: Graph, tmp_path: Path) -> 
         quick(run)
 
 
+def test_a_leaf_that_the_embedding_lacks_is_noticed_unless_a_federation_lost_it(network: Graph, tmp_path: Path) -> None:
+    run = federated(network, tmp_path, lost=20)
+    assert read_source(run).leaves.tolist() == [-1] * 20 + list(range(40))
+    record = record_of(run)
+    del record["federation"]
+    (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"tree\.npz: .*a vertex that isn't in embedding\.npz"):
+        read_source(run)
+
+
 def test_an_embedding_of_another_graph_is_noticed(network: Graph, network_file: Path, tmp_path: Path) -> None:
     run = embed(network, tmp_path, origin=network_file)
     np.savez(run / "embedding.npz", nodes=np.arange(60) + 7, vectors=np.ones((60, 2), np.float32))
@@ -74,6 +89,6 @@ def test_an_embedding_of_another_graph_is_noticed(network: Graph, network_file: 
 
 
 @pytest.mark.parametrize(("option", "value"), [("layout", "force"), ("splits", 0), ("threads", 0)])
-def test_bad_settings_are_refused_at_the_door(option: str, value: object, tmp_path: Path) -> None:
+def test_bad_settings_are_refused_at_once(option: str, value: object, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=f"{option} = "):
         quick(tmp_path, **{option: value})

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from fedwalk.graph import Labels
-from fedwalk.report.vertices import COLOURS, SHAPES, carried, group_by_label, pack, quantise
+from fedwalk.report.vertices import NUM_COLOURS, SHAPES, carried, group_by_label, pack, quantise
 
 
 def labelled(rows: list[list[int]], count: int) -> Labels:
@@ -32,9 +32,9 @@ def test_a_vertex_has_the_colour_of_its_rarest_frequent_label() -> None:
 
 
 def test_labels_beyond_the_colours_are_others() -> None:
-    rows = [[i] for i in range(COLOURS + 2) for _ in range(COLOURS + 3 - i)]
-    group, groups = group_by_label(labelled(rows, COLOURS + 2), len(rows))
-    assert [g.style for g in groups] == [*map(str, range(COLOURS)), "other"]
+    rows = [[i] for i in range(NUM_COLOURS + 2) for _ in range(NUM_COLOURS + 3 - i)]
+    group, groups = group_by_label(labelled(rows, NUM_COLOURS + 2), len(rows))
+    assert [g.style for g in groups] == [*map(str, range(NUM_COLOURS)), "other"]
     assert groups[-1].count == 3 + 2
     assert np.bincount(group).tolist() == [g.count for g in groups]
 
@@ -61,7 +61,7 @@ def test_the_labels_of_each_vertex_are_listed() -> None:
 
 
 def test_every_second_colour_or_so_has_another_shape() -> None:
-    _, groups = group_by_label(labelled([[i] for i in range(COLOURS)], COLOURS), COLOURS)
+    _, groups = group_by_label(labelled([[i] for i in range(NUM_COLOURS)], NUM_COLOURS), NUM_COLOURS)
     assert {g.shape for g in groups} == set(SHAPES)
     assert all(a.shape != b.shape for a, b in pairwise(groups))
 

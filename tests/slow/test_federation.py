@@ -8,7 +8,7 @@ import pytest
 
 from fedwalk import FedWalk, load_graph
 from fedwalk.settings import Settings
-from flowering import running
+from helpers.flower_federation import running
 
 PATH = os.environ.get("FEDWALK_BLOGCATALOG", "")
 pytestmark = [

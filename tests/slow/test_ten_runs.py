@@ -1,9 +1,5 @@
-"""Ten runs by the real commands: neither folders nor processes grow from the third run to the tenth.
+"""Ten runs by the real commands: neither folders nor processes grow from the third run to the tenth."""
 
-Takes a few minutes: FEDWALK_SLOW=1.
-"""
-
-import os
 import re
 import signal
 from collections.abc import Iterator
@@ -12,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from commands import SOON, processes_of, start_command
 from fedwalk import social_network
-from fedwalk.federation.demo import LocalFederation, make_federation
-from fedwalk.federation.processes import tagged
-from fedwalk.federation.running import run
-from fedwalk.federation.service import read_tag
+from fedwalk.federation.deploy.follow_run import run
+from fedwalk.federation.deploy.local_federation import LocalFederation, make_federation
+from fedwalk.federation.deploy.processes import tagged
+from fedwalk.federation.deploy.services import read_tag
 from fedwalk.settings import Settings
+from helpers.commands import SOON, processes_of, start_command
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif("FEDWALK_SLOW" not in os.environ, reason="FEDWALK_SLOW isn't set"),
-]
+pytestmark = pytest.mark.slow
 EARLY, LATE = 3, 10
 SETTINGS = Settings(protocol="ldp", epsilon=5.0, walks=2, walk_length=10, dim=8, threads=1)
 MORE_MEMORY, MORE_DISK = 16 << 20, 64 << 10
@@ -40,7 +33,7 @@ def serving(federation: LocalFederation) -> Iterator[None]:
             stack.callback(process.wait, SOON)
             stack.callback(process.send_signal, signal.SIGTERM)
             assert process.stdout is not None
-            assert re.search("listens on|takes part", process.stdout.readline())
+            assert re.search("listens on|is running", process.stdout.readline())
         yield
 
 
@@ -74,5 +67,5 @@ def test_neither_folders_nor_processes_grow(tmp_path: Path) -> None:
     assert all(late[pid] - early[pid] < MORE_MEMORY for pid in lasting)
     assert len(late) <= len(early) + 2
     for holder in federation.holders:
-        assert len(list((holder.memory / "runs").iterdir())) <= 16
+        assert len(list((holder.answer_store / "runs").iterdir())) <= 16
     assert processes_of(tmp_path) == []

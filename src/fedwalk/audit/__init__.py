@@ -1,38 +1,36 @@
-"""Audits: attacks that read only what an observer sees, and lower bounds on ε from canaries.
+"""Audits: run a protocol, then attack it as each of its observers could, and measure ε.
 
-The way through: a run of the protocol → views, one per observer (`evidence`) → attacks, which take a view and return
-guesses (`rows`, `dissimilarity`, `sequences`, `traffic`, `lists`, `embedding`) → scores against the true graph
-(`scoring`) → findings (`paper`, `ldp`, `published`). No attack module knows what a graph is.
+The steps: a simulated run → views, one per observer → guesses → scores against the true graph → findings. The
+attacks are in `protocols/<name>/attacks/`; what they share is in `fedwalk.attacks`.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from fedwalk import __version__
-from fedwalk.audit import ldp, paper, published
-from fedwalk.audit.epsilon import CONFIDENCE
-from fedwalk.audit.finding import Finding, metrics_text
+from fedwalk.attacks.canaries import CANARY_ATTACK
+from fedwalk.attacks.epsilon import CONFIDENCE
+from fedwalk.attacks.finding import Finding, metrics_text
+from fedwalk.attacks.vectors import find_links
 from fedwalk.errors import SettingsError
 from fedwalk.graph import Graph
-from fedwalk.kernels.threads import Report
-from fedwalk.pipeline import Run, participants, run
-from fedwalk.privacy.ledger import spoken
+from fedwalk.privacy.ledger import or_unbounded
+from fedwalk.protocols.base import AuditTarget
+from fedwalk.protocols.registry import find_protocol
+from fedwalk.run.execute import Run, participants, run
+from fedwalk.run.stages import StageProgress, StageRunner
 from fedwalk.settings import Settings
-from fedwalk.stages import Progress, Stages
 
 __all__ = ["CANARIES", "REPEATS", "Audit", "Finding", "audit", "metrics_text"]
 
 CANARIES, REPEATS = 20_000, 2_000
-"""Enough to come within a few percent of any ε up to 6."""
-
-Attack = Callable[[Graph, Run, Report], Iterator[Finding]]
+"""Enough for a bound within a few percent of the true ε, up to ε = 6."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """All findings about a run, and what its ledger says."""
+    """A run that was attacked, and all findings about it."""
 
     graph: Graph
     run: Run
@@ -40,11 +38,11 @@ class Audit:
 
     @property
     def epsilon(self) -> float | None:
-        """The lower bound on ε from one run's canaries; None where no ε is spoken of.
+        """The lower bound on ε from one run's canaries; None if no attack of the protocol measures it.
 
         Not the largest of several bounds: that one would hold with less confidence than each.
         """
-        return next((f.success["epsilon"] for f in self.findings if f.attack == "canaries"), None)
+        return next((f.success.get("epsilon") for f in self.findings if f.attack == CANARY_ATTACK), None)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what `audit.json` holds."""
@@ -54,9 +52,9 @@ class Audit:
             "protocol": self.run.settings.protocol,
             "graph": {"vertices": self.graph.vertices, "edges": self.graph.edges,
                       "fingerprint": self.graph.fingerprint()},
-            "settings": asdict(self.run.settings),
+            "settings": self.run.settings.as_dict(),
             "confidence": CONFIDENCE,
-            "epsilon": {"at_least": self.epsilon, "ledger": spoken(self.run.ledger.per_edge)},
+            "epsilon": {"at_least": self.epsilon, "ledger": or_unbounded(self.run.ledger.per_edge)},
             "findings": [finding.as_dict() for finding in self.findings],
         }  # fmt: skip
 
@@ -67,19 +65,19 @@ def audit(
     *,
     canaries: int = CANARIES,
     repeats: int = REPEATS,
-    progress: Progress | None = None,
+    on_progress: StageProgress | None = None,
 ) -> Audit:
-    """Run the protocol and attack it in every way there is.
+    """Run the protocol and every attack on it.
 
     Parameters
     ----------
     graph, settings
-        What to run. The same settings and graph give the same messages as a run before did.
+        What to run. The same graph, settings and seed give the same messages as in an earlier run.
     canaries
-        Pairs that are planted to measure ε in one run; all pairs if there are fewer.
+        The number of pairs planted to measure ε in one run; all pairs if there are fewer.
     repeats
-        Runs of one device with an edge, and as many without (`ldp`).
-    progress
+        Runs of one device with an edge, and as many without, in attacks that repeat a device.
+    on_progress
         Called with (stage, done, total).
 
     Examples
@@ -87,35 +85,27 @@ def audit(
     >>> import fedwalk
     >>> network = fedwalk.social_network(vertices=80, mean_degree=6, communities=3, seed=1)
     >>> small = fedwalk.Settings(walks=2, walk_length=5, dim=4, threads=1)
-    >>> found = audit(network, small)
-    >>> found.findings[0].attack, metrics_text(found.findings[0].success)
+    >>> result = audit(network, small)
+    >>> result.findings[0].attack, metrics_text(result.findings[0].success)
     ('matrix rows', '100% found, 100% right')
-    >>> found.epsilon > small.epsilon
+    >>> result.epsilon > small.epsilon
     True
     """
     for name, value in (("canaries", canaries), ("repeats", repeats)):
         if value < 1:
-            raise SettingsError(f"{name} = {value}: at least 1.")
-    stages = Stages(progress=progress)
+            raise SettingsError(f"{name} = {value}: must be at least 1.")
+    stages = StageRunner(on_progress=on_progress)
     finished = run(graph, settings, stages)
-    active, _ = participants(graph, finished.settings)
+    settings = finished.settings
+    active, taking_part = participants(graph, settings)
+    vectors = finished.embedding.vectors[taking_part]
+    target = AuditTarget(active, settings, stages, finished.ledger.per_edge, canaries, repeats)
     findings: list[Finding] = []
-    for name, attack in _attacks(finished.settings.protocol, canaries, repeats).items():
-        stages.report(name, 0, 1)
-        findings.extend(attack(active, finished, partial(stages.report, name)))
-        stages.report(name, 1, 1)
+    for name, attack in find_protocol(settings.protocol).attacks.items():
+        stages.announce(name, 0, 1)
+        findings.extend(attack(target, partial(stages.announce, name)))
+        stages.announce(name, 1, 1)
+    stages.announce("links", 0, 1)
+    findings.extend(find_links(active, vectors, settings.protocol, settings.seed))
+    stages.announce("links", 1, 1)
     return Audit(graph, finished, tuple(findings))
-
-
-def _attacks(protocol: str, canaries: int, repeats: int) -> dict[str, Attack]:
-    """The attacks on a protocol by the name of their bar, in the order of the table."""
-    found: dict[str, Attack] = {}
-    if protocol == "paper":
-        found = {"rows": paper.rows, "victims": paper.dissimilarity, "first": paper.first,
-                 "sequences": paper.sequences, "traffic": paper.traffic,
-                 "canaries": partial(paper.canaries, count=canaries)}  # fmt: skip
-    elif protocol == "ldp":
-        found = {"reported": ldp.lists, "decoded": ldp.posterior, "traffic": ldp.traffic,
-                 "canaries": partial(ldp.canaries, count=canaries),
-                 "repeats": partial(ldp.repeats, count=repeats)}  # fmt: skip
-    return {**found, "links": published.links}

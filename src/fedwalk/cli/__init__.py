@@ -1,4 +1,7 @@
-"""The command line: parse, call, show. Nothing heavy is imported before a command runs."""
+"""The command line: each command parses its arguments, calls the library and prints the result.
+
+Heavy modules (numpy, numba, rich) are imported inside the commands, so that `fedwalk --help` is fast.
+"""
 
 import argparse
 import io
@@ -7,32 +10,32 @@ import warnings
 from collections.abc import Sequence
 
 from fedwalk._version import __version__
+from fedwalk.cli.arguments import LazyParser
 from fedwalk.errors import FedWalkError, FedWalkWarning
 
 DESCRIPTION = """\
-Node embeddings of a graph that nobody holds as a whole: the FedWalk protocol.
+Node embeddings of a graph whose neighbour lists stay on devices: the FedWalk protocol.
 
-Every vertex belongs to a device that knows only its own neighbours; a server knows only the vertex ids.
+Every vertex belongs to a device that knows only its own neighbours. The server knows only the vertex ids.
 """
 
 EPILOG = """\
 first steps:
-  fedwalk demo                          a generated social network, FedWalk beside DeepWalk
+  fedwalk demo                          compare FedWalk with DeepWalk on a generated network
   fedwalk embed graph.edges -o run      your own graph: edge list, adjacency list, .mat, .npz
   fedwalk evaluate run --graph graph.edges --labels labels.txt
-  fedwalk report run                    one HTML page to look at
+  fedwalk report run                    show a run as one HTML page
   fedwalk embed graph.edges -o private --protocol ldp --epsilon 6
-  fedwalk audit private                 what an observer learns, and epsilon measured from outside
+  fedwalk audit private                 measure what each observer learns, and epsilon
   fedwalk reproduce blogcatalog -o results
-  fedwalk federate demo                 real processes: a server and four holders, on this machine
+  fedwalk federate demo                 a server and four holders as processes on this machine
 
-What the `paper` protocol gives is not differential privacy, whatever its epsilon; `ldp` has a proof: see
-docs/privacy.md.
+The `paper` protocol is not differentially private, whatever its epsilon. `ldp` is, with a proof: see docs/privacy.md.
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser with all commands."""
+    """Build the parser with all commands."""
     from fedwalk.cli import audit, data, demo, embed, evaluate, federate, links, report, reproduce
 
     parser = argparse.ArgumentParser(
@@ -42,17 +45,17 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=LazyParser)
     for module in (demo, embed, evaluate, report, audit, links, reproduce, data, federate):
         module.add_parser(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 if it went well, 2 for bad input, 130 for an interrupt."""
+    """Run a command and return its exit code: 0 for success, 2 for an error, 130 for an interrupt."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # ⌊, ± and → are no reason to fail on a terminal without them
+            stream.reconfigure(errors="replace")  # a terminal that lacks ⌊, ± or → shows "?"
     options = build_parser().parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("always", FedWalkWarning)
@@ -66,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"fedwalk: interrupted.{_resume_hint(options)}", file=sys.stderr)
             return 130
         except BrokenPipeError:
+            # The reader, for example `head`, has closed standard output. Without standard error, Python can't complain
+            # about it again at exit.
             sys.stderr.close()
             return 1
         except (OSError, MemoryError) as error:
@@ -74,28 +79,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _call(options: argparse.Namespace) -> int:
-    """Call the command. One of a federation has processes to stop, also when it is ended by SIGTERM."""
+    """Call the command. Commands of a federation must stop their processes, so SIGTERM interrupts them like Ctrl-C."""
     if options.command != "federate":
         return int(options.call(options))
-    from fedwalk.signals import interruptible
+    from fedwalk.util.signals import interruptible
 
     with interruptible():
         return int(options.call(options))
 
 
 def _resume_hint(options: argparse.Namespace) -> str:
+    """How to continue after an interrupt."""
     if options.command == "reproduce":
-        return " Finished trials are kept: run the same command again to go on from them."
+        return " Finished trials are kept: run the same command again to continue."
     if options.command == "federate" and getattr(options, "action", "") == "run":
-        return " The server has stopped the run; finished phases are kept: go on with --resume."
+        return " The server has stopped the run. Finished phases are kept: continue with --resume."
     if options.command != "embed":
         return ""
     flag = "--resume in place of --force" if options.force else "--resume"
-    return f" Finished stages are kept: run the same command with {flag} to go on from them."
+    return f" Finished stages are kept: run the same command with {flag} to continue."
 
 
 def _in_words(error: OSError | MemoryError) -> str:
-    """What the system refused, on one line."""
+    """An error of the operating system, on one line."""
     if isinstance(error, MemoryError):
         return f"not enough memory ({error}). Use fewer or shorter walks, fewer dimensions or --tree hybrid."
     return f"{error.filename}: {error.strerror}." if error.filename is not None else f"{error}."

@@ -1,7 +1,6 @@
-"""`fedwalk data list|get|path`: public graphs by name."""
+"""`fedwalk data list|get|path`: list, download and locate public graphs."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,98 +8,119 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedwalk.cli.arguments import Commands, add_command, add_json
+
 if TYPE_CHECKING:
-    from fedwalk.graph.download import Progress
+    from fedwalk.util.parallel import Progress
 
 EPILOG = """\
 examples:
-  fedwalk data list                            what there is, and what is here
-  fedwalk data list --json                     the same with addresses and checksums
+  fedwalk data list                            all datasets, and which are downloaded
+  fedwalk data list --json                     with addresses and checksums
   fedwalk data get blogcatalog                 download it once
-  fedwalk data get flickr --from flickr.mat    without a network
-  fedwalk embed blogcatalog -o run             its name then stands for its file
+  fedwalk data get flickr --from flickr.mat    use a file that you already have
+  fedwalk embed blogcatalog -o run             use the name as a graph
 
-The files lie in the system's folder for caches, or in the folder that FEDWALK_DATA names.
+The files are kept in the system's folder for caches, or in the folder that FEDWALK_DATA names.
 """
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Enter the command and its three actions."""
-    parser = commands.add_parser(
+def add_parser(commands: Commands) -> None:
+    """Add the command and its three actions."""
+    parser = add_command(
+        commands,
         "data",
-        help="public graphs by name: list, download, find",
-        description="The labelled graphs that DeepWalk, node2vec and their followers are measured on. A file is "
-        "downloaded once, checked, and kept.",
+        None,
+        summary="list, download and locate public graphs",
+        description="Provides the labelled graphs on which DeepWalk and node2vec were evaluated. A file is downloaded "
+        "once, checked and kept.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    every = actions.add_parser("list", help="what there is", description="Every dataset, and whether it is here.")
-    every.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    every.set_defaults(call=call_list)
-    fetch = actions.add_parser(
+    every = add_command(
+        actions,
+        "list",
+        call_list,
+        summary="list all datasets",
+        description="Lists all datasets, and whether they are downloaded.",
+    )
+    add_json(every)
+    fetch = add_command(
+        actions,
         "get",
-        help="download a dataset",
-        description="Download a dataset unless it is here already, check it, and print the path of its file.",
+        call_get,
+        summary="download a dataset",
+        description="Downloads a dataset unless it is there already, checks it, and prints the path of its file.",
     )
-    fetch.add_argument("name", metavar="NAME", help="as in `fedwalk data list`")
-    fetch.add_argument("--from", type=Path, dest="file", metavar="FILE", help="copy this file, don't download")
-    fetch.set_defaults(call=call_get)
-    where = actions.add_parser(
+    fetch.add_argument("name", metavar="NAME", help="name of a dataset (see `fedwalk data list`)")
+    fetch.add_argument("--from", type=Path, dest="file", metavar="FILE", help="copy this file instead")
+    where = add_command(
+        actions,
         "path",
-        help="where a dataset's file is",
-        description="Check the file of a dataset that is here and print its path, and nothing else.",
+        call_path,
+        summary="print the path of a dataset's file",
+        description="Checks the file of a downloaded dataset and prints its path.",
     )
-    where.add_argument("name", metavar="NAME", help="as in `fedwalk data list`")
-    where.set_defaults(call=call_path)
+    where.add_argument("name", metavar="NAME", help="name of a dataset (see `fedwalk data list`)")
 
 
 def call_list(options: argparse.Namespace) -> int:
-    """Show every dataset."""
-    from fedwalk.cli.show import print_table
+    """Print all datasets."""
+    from fedwalk.cli.show import print_json, print_table
     from fedwalk.graph import datasets
 
-    here = {name: datasets.is_here(name) for name in datasets.DATASETS}
+    downloaded = {name: datasets.is_here(name) for name in datasets.DATASETS}
     if options.json:
         folder = datasets.cache_folder()
         records = [
-            {**asdict(dataset), "path": str(folder / dataset.file) if here[name] else None}
+            {**asdict(dataset), "path": str(folder / dataset.file) if downloaded[name] else None}
             for name, dataset in datasets.DATASETS.items()
         ]
-        print(json.dumps(records, indent=2, ensure_ascii=False))
+        print_json(records)
         return 0
     rows = [
-        [name, f"{set_.vertices:,}", f"{set_.edges:,}", f"{set_.labels}", "here" if here[name] else "—", set_.source]
+        [
+            name,
+            f"{set_.vertices:,}",
+            f"{set_.edges:,}",
+            f"{set_.labels}",
+            "downloaded" if downloaded[name] else "—",
+            set_.source,
+        ]
         for name, set_ in datasets.DATASETS.items()
     ]
-    print_table("Datasets", ["name", "vertices", "edges", "labels", "", "source"], rows, "edges as the source counts")
+    print_table(
+        "Datasets", ["name", "vertices", "edges", "labels", "", "source"], rows, "edges as the source counts them"
+    )
     print(f"Folder: {datasets.cache_folder()}")
     print("Next:   fedwalk data get NAME [--from FILE]")
     return 0
 
 
 def call_get(options: argparse.Namespace) -> int:
-    """Download or copy, then print the path."""
+    """Download or copy a dataset, and print the path of its file."""
     import pooch
 
     from fedwalk.graph import datasets
 
-    pooch.get_logger().setLevel("WARNING")  # the bar says it already
+    pooch.get_logger().setLevel("WARNING")  # the progress bar shows the same
     dataset = datasets.find(options.name)
     if options.file is not None:
         path = datasets.put(dataset.name, options.file)
     else:
         with download_bar(dataset.file) as progress:
-            path = datasets.get(dataset.name, progress=progress)
+            path = datasets.get(dataset.name, on_progress=progress)
     if dataset.sha256 is None:
-        note = f"no checksum of {dataset.file} is published; this copy's is in {path.name}.sha256 and holds from now on"
+        note = (
+            f"{dataset.file} has no published checksum; this copy's is recorded in {path.name}.sha256, for later checks"
+        )
         print(f"fedwalk: note: {note}", file=sys.stderr)
     print(path)
     return 0
 
 
 def call_path(options: argparse.Namespace) -> int:
-    """Print the path."""
+    """Print the path of a dataset's file."""
     from fedwalk.graph import datasets
 
     print(datasets.path(options.name))
@@ -109,7 +129,7 @@ def call_path(options: argparse.Namespace) -> int:
 
 @contextmanager
 def download_bar(title: str) -> "Iterator[Progress]":
-    """A bar on standard error, if that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 

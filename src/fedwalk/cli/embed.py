@@ -1,16 +1,17 @@
 """`fedwalk embed GRAPH -o RUN`: from a graph file to an embedding."""
 
 import argparse
-import json
-import sys
 import time
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
 from fedwalk.errors import SettingsError
+from fedwalk.protocols.registry import added_protocols, protocol_names
 from fedwalk.settings import CHOICES, PRESETS, Settings, read_toml
 
-FORMATS = ("edgelist", "adjlist", "mat", "npz")
 INPUTS = ("graph", "format")
 
 EPILOG = """\
@@ -20,84 +21,93 @@ examples:
   fedwalk embed blogcatalog.mat -o run --preset frugal      a quarter of the messages
   fedwalk embed graph.edges -o private --protocol ldp --epsilon 6 --budget 8
   fedwalk embed graph.csv -o baseline --protocol deepwalk
-  fedwalk embed --config run/settings.toml -o again        the same run once more
+  fedwalk embed --config run/settings.toml -o again        repeat a run
   fedwalk embed graph.edges -o run --resume                after an interrupt
 
 protocols:
-  paper      FedWalk as published; its epsilon is nominal, and its privacy loss unbounded (docs/fidelity.md)
-  ldp        epsilon-edge local differential privacy, proved; epsilon is the total per edge, whatever walks are drawn
-             (docs/privacy.md). Useful from about ln(n / mean degree) on: 5 for BlogCatalog.
+  paper      FedWalk as published; its epsilon is nominal, and its privacy loss is unbounded (docs/fidelity.md)
+  ldp        epsilon-edge local differential privacy, proved; epsilon is the total per edge, for any number of walks
+             (docs/privacy.md). Useful from an epsilon of about ln(n / mean degree), which is 5 for BlogCatalog.
   deepwalk   the baseline: one party holds the whole graph
+  Installed packages can add others (docs/extending.md).
 
-RUN will hold embedding.npz (arrays `nodes`, `vectors`), settings.toml, run.json (with the privacy ledger), and for
+RUN will contain embedding.npz (arrays `nodes`, `vectors`), settings.toml, run.json (with the privacy ledger), and for
 `paper` tree.npz (a scipy linkage array).
 """
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Enter the command."""
-    parser = commands.add_parser(
+def add_parser(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
         "embed",
-        help="embed a graph",
-        description="Simulate FedWalk, its provably private sibling or the DeepWalk baseline on a graph, and write a "
-        "run folder. The defaults are the paper's settings.",
+        call,
+        summary="embed a graph",
+        description="Simulates FedWalk, the provably private protocol ldp or the DeepWalk baseline on a graph, and "
+        "writes a run folder. The defaults are the paper's settings.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "graph", nargs="?", metavar="GRAPH",
         help="graph file or dataset (see `fedwalk data list`); or `graph` under [input] in --config",
     )  # fmt: skip
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="RUN", help="folder for the results")
-    parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags override them")
-    held = parser.add_mutually_exclusive_group()
-    held.add_argument("--resume", action="store_true", help="go on with a run that was broken off")
-    held.add_argument("--force", action="store_true", help="replace the run that RUN holds")
-    parser.add_argument("--keep-walks", action="store_true", help="write walks.npy too, if there are walks")
+    add_format(parser)
+    add_config(parser)
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument("--resume", action="store_true", help="continue a run that was interrupted")
+    existing.add_argument("--force", action="store_true", help="replace the run that RUN holds")
+    parser.add_argument("--keep-walks", action="store_true", help="also write walks.npy, if there are walks")
     parser.add_argument(
         "--ledger", type=Path, metavar="FILE",
-        help="what the same devices released before; this run is added (default: a ledger for this run alone)",
+        help="ledger of what the same devices released before; this run is added to it (default: a new ledger)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print run.json instead of tables")
-    parser.set_defaults(call=call)
-    add_settings(parser)
+    add_json(parser, "tables")
+    parser.add_later(add_settings)
 
 
 def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> None:
-    """A flag for every setting; without a default, so that a flag that was given can be told from one that wasn't.
+    """Add a flag for every setting, or for those that a federated run has.
 
-    Over real devices there is no baseline that holds the whole graph, no choice of a runtime, no seed but for what the
-    server draws, and budgets are the holders' own.
+    A federated run has no runtime, each holder sets its own budget, and the seed covers only what the server draws.
+    The flags have no defaults, so that `given_flags` can tell which ones were given.
     """
+    defaults = {field.name: field.default for field in fields(Settings)}
 
-    def choice(group: Any, name: str, text: str, *without: str) -> None:
-        default, choices = getattr(Settings(), name), [one for one in CHOICES[name] if one not in without]
-        group.add_argument(f"--{name}", choices=choices, default=None, help=f"{text} (default {default})")
+    def choice(group: Any, name: str, text: str) -> None:
+        help_text = f"{text} (default {defaults[name]})"
+        group.add_argument(f"--{name}", choices=CHOICES[name], default=None, help=help_text)
 
     def number(group: Any, name: str, letter: str, text: str, kind: type = int, default: str | None = None) -> None:
-        shown = default or f"{getattr(Settings(), name.replace('-', '_')):g}"
+        shown = default or f"{defaults[name.replace('-', '_')]:g}"
         group.add_argument(f"--{name}", type=kind, metavar=letter, default=None, help=f"{text} (default {shown})")
 
     protocol = parser.add_argument_group("protocol")
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
     protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
-    if simulated:
-        choice(protocol, "protocol", "paper: FedWalk; ldp: proved privacy; deepwalk: the centralised baseline")
-    else:
-        choice(protocol, "protocol", "paper: FedWalk; ldp: proved privacy", "deepwalk")
+    protocol.add_argument(
+        "--protocol", choices=protocol_names(), default=None,
+        help=f"see below (default {defaults['protocol']})",
+    )  # fmt: skip
     number(protocol, "epsilon", "E", "ldp: total per edge; paper: of noise and encoder, nominal", float)
     if simulated:
-        number(protocol, "budget", "E", "refuse to release more per edge; counts what the ledger has", float, "none")
+        number(
+            protocol,
+            "budget",
+            "E",
+            "largest epsilon per edge that may be released, including what the ledger lists",
+            float,
+            "none",
+        )
     number(protocol, "bins", "K", "bins of the group plan", default="⌊ln n⌋")
     choice(protocol, "tree", "builder of the tree; average needs n² memory")
-    choice(protocol, "encoder", "identity writes the vertices as they are")
+    choice(protocol, "encoder", "identity leaves vertices unencoded")
     walks = parser.add_argument_group("walks")
     number(walks, "walk-length", "L", "entries per walk")
     number(walks, "walks", "G", "walks per vertex")
-    number(walks, "predict", "P", "chance that a visit triggers the predictor", float)
-    choice(walks, "predictor", "tree: the paper's; degree, triad: ours")
-    number(walks, "burst", "B", "entries that a triggered visit writes in all")
+    number(walks, "predict", "P", "probability that a visit triggers the predictor", float)
+    choice(walks, "predictor", "tree is the paper's; degree and triad are new")
+    number(walks, "burst", "B", "number of entries that a triggered visit writes")
     skipgram = parser.add_argument_group("embedding")
     skipgram.add_argument(
         "--embed", choices=CHOICES["embed"], default=None,
@@ -107,20 +117,44 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
     number(skipgram, "window", "W", "largest window")
     number(skipgram, "negative", "N", "negative samples")
     execution = parser.add_argument_group("execution")
-    drawn = "everything up to the walks is a function of it" if simulated else "of what the server draws for itself"
-    number(execution, "seed", "S", drawn)
-    number(execution, "threads", "T", "1 makes the vectors reproducible bit for bit too", default="all cores")
+    covered = "determines everything up to the walks" if simulated else "seed of what the server draws"
+    number(execution, "seed", "S", covered)
+    number(execution, "threads", "T", "1 makes the vectors reproducible, too", default="all cores")
     if simulated:
-        choice(execution, "runtime", "stepwise: device objects, message by message, slow")
+        choice(execution, "runtime", "stepwise: one device object per vertex, message by message; slow")
+        _add_own_settings(parser)
+
+
+def _add_own_settings(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for each setting of the protocols that other packages bring."""
+    for protocol in added_protocols():
+        group = parser.add_argument_group(f"protocol {protocol.name}", protocol.summary)
+        for setting in protocol.settings:
+            # A name that is taken gets no second flag. Two protocols with a setting of the same name share the flag,
+            # and each checks its own value; one that is called like a flag of ours can be set by --config.
+            with suppress(argparse.ArgumentError):
+                group.add_argument(
+                    _flag(setting.name), dest=_own(setting.name), type=type(setting.default), default=None,
+                    metavar=setting.name[0].upper(), help=f"{setting.help} (default {setting.default})",
+                )  # fmt: skip
+
+
+def _own(name: str) -> str:
+    """Where argparse stores an added protocol's setting, so that it can't be mistaken for one of our options."""
+    return f"own_{name}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _flags(settings: dict[str, Any]) -> str:
-    """Settings as the flags that would make them."""
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
+    """Settings written as flags."""
+    return " ".join(f"{_flag(name)} {value}" for name, value in settings.items())
 
 
 def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, str | None]]:
-    """Defaults, overridden by --config, by --preset, by flags; and what to read the graph from."""
+    """The settings (defaults, overridden by --config, then --preset, then flags), and the graph's file and format."""
     config = read_toml(options.config) if options.config else {}
     inputs = chosen_inputs(options, config.pop("input", {}))
     return flags_over(options, config), inputs
@@ -128,17 +162,24 @@ def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, st
 
 def flags_over(options: argparse.Namespace, config: dict[str, Any]) -> Settings:
     """The settings of a file, overridden by --preset and by flags."""
-    flags = {name: getattr(options, name) for name in Settings.__slots__ if getattr(options, name, None) is not None}
-    # Together, because a flag may mend what the file alone would get wrong.
+    flags = given_flags(options)
+    # Validated only together: a flag may correct a value of the file that would be refused alone.
     preset = PRESETS[options.preset] if options.preset else {}
-    return Settings.from_mapping({**config, **preset, **flags}, str(options.config))
+    return Settings.from_mapping({**config, **preset, **flags}, str(options.config or "command line"))
+
+
+def given_flags(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings that were given as flags, those of other packages' protocols included."""
+    own = {setting.name: _own(setting.name) for protocol in added_protocols() for setting in protocol.settings}
+    places = {**{name: name for name in Settings.__slots__ if name != "own"}, **own}
+    return {name: value for name, place in places.items() if (value := getattr(options, place, None)) is not None}
 
 
 def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | None]:
     """GRAPH and --format, or else those of the config's table [input]."""
     where = f"{options.config}, [input]"
     if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
-        raise SettingsError(f"{where}: must be a table of names between quotes: {', '.join(INPUTS)}.")
+        raise SettingsError(f"{where}: must be a table of quoted names: {', '.join(INPUTS)}.")
     if unknown := sorted(table.keys() - set(INPUTS)):
         raise SettingsError(f"{where}: there is no {unknown[0]!r} here, only {', '.join(INPUTS)}.")
     graph = options.graph or table.get("graph")
@@ -146,39 +187,35 @@ def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | No
         raise SettingsError("no graph: name a graph file, or a --config with `graph` under [input].")
     if any("\ud800" <= letter <= "\udfff" for letter in graph):
         raise SettingsError(f"{graph!a}: isn't UTF-8, and settings.toml can't hold such a name. Rename the graph file.")
-    # A format beside another graph than this one says nothing about this one.
+    # The config's format is that of the config's graph, which a GRAPH on the command line replaces.
     other = options.graph and "graph" in table and table["graph"] != graph
     return {"graph": graph, "format": options.format or (None if other else table.get("format"))}
 
 
 def call(options: argparse.Namespace) -> int:
-    """Load, run, show."""
+    """Load the graph, run the protocol, and print the results."""
     settings, inputs = chosen_settings(options)
-    from fedwalk.cli.show import StageBars, print_facts, print_ledger, print_messages, run_facts
-    from fedwalk.graph import load_graph
-    from fedwalk.graph.datasets import resolve_graph
-    from fedwalk.job import embed_to_folder
-    from fedwalk.run_folder import check_free
+    from fedwalk.cli.show import StageBars, print_facts, print_json, print_ledger, print_messages, run_facts
+    from fedwalk.run.execute import embed_to_folder
+    from fedwalk.run.folder import check_free
 
     check_free(options.output, force=options.force, resume=options.resume)
     began = time.perf_counter()
-    graph = load_graph(resolve_graph(str(inputs["graph"])), format=inputs["format"])
+    graph = load_input(inputs)
     load_seconds = time.perf_counter() - began
-    for note in graph.notes:
-        print(f"fedwalk: note: {note}", file=sys.stderr)
     with StageBars(f"{settings.protocol}: {graph}") as bars:
         record = embed_to_folder(
             graph, settings, options.output, force=options.force, resume=options.resume,
-            keep_walks=options.keep_walks, progress=bars, load_seconds=load_seconds, inputs=inputs,
+            keep_walks=options.keep_walks, on_progress=bars, load_seconds=load_seconds, inputs=inputs,
             ledger=options.ledger,
         )  # fmt: skip
     if options.json:
-        print(json.dumps(record, indent=2, ensure_ascii=False))
+        print_json(record.as_dict())
         return 0
     print_facts(f"{options.output}", run_facts(record))
     print_messages(record)
     print_ledger(record)
     print(f"Results: {options.output}/embedding.npz; the whole record: {options.output}/run.json")
     print(f"Next:    fedwalk evaluate {options.output} --graph {inputs['graph']} [--labels FILE]")
-    print(f"         fedwalk report {options.output} [--labels FILE]   one page to look at")
+    print(f"         fedwalk report {options.output} [--labels FILE]   shows it as one page")
     return 0

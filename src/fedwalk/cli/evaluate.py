@@ -1,13 +1,12 @@
-"""`fedwalk evaluate RUN --graph GRAPH`: micro- and macro-F1 of an embedding."""
+"""`fedwalk evaluate RUN --graph GRAPH`: score an embedding by micro- and macro-F1."""
 
 import argparse
-import json
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedwalk.cli.embed import FORMATS
+from fedwalk.cli.arguments import Commands, add_command, add_json, add_run_graph, add_seed, add_threads
 from fedwalk.errors import SettingsError
 
 EPILOG = """\
@@ -18,20 +17,19 @@ examples:
 """
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Enter the command."""
-    parser = commands.add_parser(
+def add_parser(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
         "evaluate",
-        help="score an embedding by its vertices' labels",
-        description="One-vs-rest logistic regression on the vectors: micro- and macro-F1, mean and standard "
-        "deviation over random splits.",
+        call,
+        summary="score an embedding by predicting labels",
+        description="Predicts the labels of vertices from their vectors by one-vs-rest logistic regression, and prints "
+        "micro- and macro-F1: mean and standard deviation over random splits.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder, or an embedding file (.npz)")
-    parser.add_argument("--graph", required=True, metavar="GRAPH", help="the embedded graph: a file or a dataset")
-    parser.add_argument("--format", choices=FORMATS, help="how to read GRAPH; by default its suffix tells")
-    parser.add_argument("--labels", metavar="FILE", help="labels as text: vertex label label …")
+    add_run_graph(parser, required=True)
     parser.add_argument(
         "--train-ratio", default="0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9", metavar="R,R,…",
         help="shares of the labelled vertices to train on (default 0.1,0.2,…,0.9)",
@@ -39,17 +37,17 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--splits", type=int, default=10, metavar="N", help="random splits per ratio (default 10)")
     parser.add_argument(
         "--rule", default="known-count", choices=("known-count", "threshold"),
-        help="predict as many labels as a vertex truly has, the field's custom, or all above 0.5 (default known-count)",
+        help="how many labels to predict: the true number, which is the field's convention, or all with a probability "
+        "above 0.5 (default known-count)",
     )  # fmt: skip
     parser.add_argument("--baseline", type=Path, metavar="RUN", help="another run to compare with, e.g. DeepWalk's")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the splits (default 0)")
-    parser.add_argument("--threads", type=int, default=None, metavar="T", help="splits at a time (default all cores)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.set_defaults(call=call)
+    add_seed(parser, "the splits")
+    add_threads(parser, "number of splits scored in parallel")
+    add_json(parser)
 
 
 def parse_ratios(text: str) -> list[float]:
-    """Ratios from a comma-separated list.
+    """The ratios of a comma-separated list.
 
     >>> parse_ratios("0.1,0.5")
     [0.1, 0.5]
@@ -57,20 +55,23 @@ def parse_ratios(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise SettingsError(f"train-ratio = {text!r}: expected numbers between commas, e.g. 0.1,0.5,0.9.") from None
+        raise SettingsError(
+            f"train-ratio = {text!r}: expected numbers separated by commas, e.g. 0.1,0.5,0.9."
+        ) from None
 
 
 def call(options: argparse.Namespace) -> int:
-    """Load, score, show."""
+    """Score one or two embeddings and print the scores."""
     ratios = parse_ratios(options.train_ratio)
-    from fedwalk.cli.show import StageBars, loss_texts, print_table, score_texts
+    from fedwalk.cli.show import StageBars, loss_texts, print_json, print_table, score_texts
     from fedwalk.embedding import Embedding
     from fedwalk.evaluation import Score, evaluate, losses
     from fedwalk.graph import load_graph
     from fedwalk.graph.datasets import resolve_graph
+    from fedwalk.run.folder import EMBEDDING_FILE
 
     runs = [options.run, *([options.baseline] if options.baseline else [])]
-    paths = [run / "embedding.npz" if run.is_dir() else run for run in runs]
+    paths = [run / EMBEDDING_FILE if run.is_dir() else run for run in runs]
     embeddings = [Embedding.load(path) for path in paths]
     graph = load_graph(resolve_graph(options.graph), format=options.format, labels=options.labels)
     scores: list[list[Score]] = []
@@ -79,9 +80,10 @@ def call(options: argparse.Namespace) -> int:
             scores.append(
                 evaluate(
                     embedding, graph, train_ratios=ratios, splits=options.splits, seed=options.seed, rule=options.rule,
-                    threads=options.threads, report=partial(bars, stage),
+                    threads=options.threads, on_progress=partial(bars, stage),
                 )
             )  # fmt: skip
+            bars(stage, 1, 1)
     lost = [losses(score, other) for score, other in zip(*scores, strict=True)] if options.baseline else []
     if options.json:
         record: dict[str, Any] = {
@@ -90,7 +92,7 @@ def call(options: argparse.Namespace) -> int:
         }  # fmt: skip
         if options.baseline:
             record |= {"baseline": str(paths[1]), "baseline_scores": [asdict(s) for s in scores[1]], "losses": lost}
-        print(json.dumps(record, indent=2, ensure_ascii=False))
+        print_json(record)
         return 0
     footer = f"mean ± standard deviation over {options.splits} splits; labels predicted by the rule {options.rule}"
     for path, results in zip(paths, scores, strict=True):
@@ -98,5 +100,5 @@ def call(options: argparse.Namespace) -> int:
         print_table(str(path), ["train ratio", "micro-F1", "macro-F1"], rows, footer)
     if lost:
         rows = [[f"{score.train_ratio:g}", *loss_texts(loss)] for score, loss in zip(scores[0], lost, strict=True)]
-        print_table(f"Lost against {paths[1]}", ["train ratio", "micro-F1", "macro-F1"], rows)
+        print_table(f"Loss compared with {paths[1]}", ["train ratio", "micro-F1", "macro-F1"], rows)
     return 0

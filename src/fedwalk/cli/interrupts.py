@@ -1,9 +1,9 @@
-"""Ctrl-C that can't get lost.
+"""Make sure that Ctrl-C always interrupts a command.
 
-Python can't raise out of a destructor: a KeyboardInterrupt that falls into one is printed and dropped, and the run goes
-on. numba runs thousands of them while it loads kernels, and half-made objects of its compiler complain when they are
-cleared away. So an interrupt that finds the program in there comes again a moment later. The same holds for other
-signals that are handled as interrupts.
+Python can't raise an exception out of a destructor: a KeyboardInterrupt inside one is printed and dropped, and the run
+continues. numba runs thousands of destructors while it loads kernels, and half-built objects of its compiler fail when
+they are destroyed early. So an interrupt that arrives in such code is deferred and sent again a moment later. The same
+applies to other signals that are handled as interrupts, such as SIGTERM in a federation.
 """
 
 import _thread
@@ -11,20 +11,20 @@ import signal
 import threading
 from types import FrameType
 
-PATIENCE = 0.05
-"""Seconds until an interrupt that came at a bad moment comes again."""
+RETRY_DELAY = 0.05
+"""Seconds until a deferred interrupt is sent again."""
 
 
 class Interrupts:
-    """Raises KeyboardInterrupt as soon as it can be raised, at the latest at the next `check`."""
+    """Raises KeyboardInterrupt as soon as it is safe, at the latest at the next `check`."""
 
     def __init__(self) -> None:
-        self._came = False
+        self._pending = False
         self._watched: list[int] = []
-        self._again: threading.Timer | None = None
+        self._retry: threading.Timer | None = None
 
     def watch(self) -> None:
-        """Take the place of Python's own handler, for each signal that it handles."""
+        """Replace Python's own handler for every signal that it handles."""
         if threading.current_thread() is threading.main_thread():
             signals = signal.valid_signals()
             self._watched = [n for n in signals if signal.getsignal(n) is signal.default_int_handler]
@@ -32,31 +32,31 @@ class Interrupts:
                 signal.signal(number, self._handle)
 
     def unwatch(self) -> None:
-        """Give the place back."""
-        if self._again is not None:
-            self._again.cancel()
+        """Restore Python's own handlers."""
+        if self._retry is not None:
+            self._retry.cancel()
         for number in self._watched:
             signal.signal(number, signal.default_int_handler)
         self._watched = []
 
     def check(self) -> None:
-        """Raise the interrupt that came, if one did."""
-        if self._came:
+        """Raise KeyboardInterrupt if an interrupt has arrived."""
+        if self._pending:
             raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self._came = True
-        if not _delicate(frame):
+        self._pending = True
+        if not _is_unsafe(frame):
             raise KeyboardInterrupt
-        self._again = threading.Timer(PATIENCE, _interrupt, [number])
-        self._again.daemon = True
-        self._again.start()
+        self._retry = threading.Timer(RETRY_DELAY, _interrupt, [number])
+        self._retry.daemon = True
+        self._retry.start()
 
 
 def _interrupt(number: int) -> None:
-    """Interrupt the main thread, by a true signal where there is one: that ends its waiting for other threads too.
+    """Interrupt the main thread with the signal that arrived; the process may ignore other signals.
 
-    It is the signal that came, for another one may be ignored.
+    A real signal, where the system has them, also ends the main thread's waiting for other threads.
     """
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
@@ -65,8 +65,8 @@ def _interrupt(number: int) -> None:
         _thread.interrupt_main(signal.Signals(number))
 
 
-def _delicate(frame: FrameType | None) -> bool:
-    """Whether the program is in a destructor or in the compiler's bindings."""
+def _is_unsafe(frame: FrameType | None) -> bool:
+    """Whether the program is inside a destructor or llvmlite, the bindings of numba's compiler."""
     while frame is not None:
         if frame.f_code.co_name == "__del__" or str(frame.f_globals.get("__name__")).startswith("llvmlite."):
             return True

@@ -1,8 +1,9 @@
-"""What a person sees: bars on standard error while waiting, short tables on standard output."""
+"""Terminal output: progress bars on standard error, tables and JSON on standard output."""
 
+import json
 import time
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -18,30 +19,33 @@ from rich.table import Table
 from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
-from fedwalk.words import bytes_text, epsilon_text, sentence
+from fedwalk.privacy.ledger import or_unbounded
+from fedwalk.protocols.registry import find_protocol
+from fedwalk.util.text import bytes_text, epsilon_text, sentence
 
-FEW_EDGES = 0.2
-"""Of the reported pairs; BlogCatalog has 12 % at ε = 3, where micro-F1 is two thirds of what it could be."""
-QUIET_SECONDS = 60.0
-"""Elsewhere than on a terminal, a long stage says a word this often."""
+if TYPE_CHECKING:
+    from fedwalk.run.record import RunRecord
+
+SECONDS_BETWEEN_LINES = 60.0
+"""How often a long stage prints a line if standard error isn't a terminal."""
 
 
 class StageBars:
-    """A bar per stage on a terminal; elsewhere a line per finished stage, and now and then one in a long stage.
+    """Shows the progress of stages: a bar per stage on a terminal, elsewhere a line per finished stage.
 
-    Call it with (stage, done, total).
+    Elsewhere, a long stage also prints a line every SECONDS_BETWEEN_LINES. Call it with (stage, done, total).
     """
 
     def __init__(self, title: str = "") -> None:
         self._console = Console(stderr=True)
         self._title = title
-        self._began: dict[str, float] = {}
-        self._ended: set[str] = set()
+        self._started: dict[str, float] = {}
+        self._finished: set[str] = set()
         self._interrupts = Interrupts()
         self._tasks: dict[str, TaskID] = {}
-        self._spoke = time.perf_counter()
+        self._last_line = time.perf_counter()
         self._bars = Progress(
-            TextColumn("{task.description:<10}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+            TextColumn("{task.description:<15}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
             TimeRemainingColumn(), console=self._console, disable=not self._console.is_terminal,
         )  # fmt: skip
 
@@ -60,28 +64,29 @@ class StageBars:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show how far the stage is."""
+        # Compiled code can't be interrupted; its next progress call is where a pending Ctrl-C takes effect.
         self._interrupts.check()
-        if stage not in self._began:
-            self._began[stage] = time.perf_counter()
+        if stage not in self._started:
+            self._started[stage] = time.perf_counter()
             self._tasks[stage] = self._bars.add_task(stage, total=total)
         self._bars.update(self._tasks[stage], completed=done, total=total)
-        seconds = time.perf_counter() - self._began[stage]
-        if (done, total) == (1, 1) and stage not in self._ended:
-            self._ended.add(stage)
-            self._say(f"  {stage:<10} {seconds:7.1f} s")
-        elif 0 < done < total and time.perf_counter() - self._spoke >= QUIET_SECONDS:
+        seconds = time.perf_counter() - self._started[stage]
+        if (done, total) == (1, 1) and stage not in self._finished:
+            self._finished.add(stage)
+            self._print_line(f"  {stage:<15} {seconds:7.1f} s")
+        elif 0 < done < total and time.perf_counter() - self._last_line >= SECONDS_BETWEEN_LINES:
             left = seconds * (total - done) / done
-            self._say(f"  {stage:<10} {seconds:7.1f} s, {done / total:.0%} done, about {left / 60:.0f} min left")
+            self._print_line(f"  {stage:<15} {seconds:7.1f} s, {done / total:.0%} done, about {left / 60:.0f} min left")
 
-    def _say(self, line: str) -> None:
-        """A line where there are no bars."""
-        self._spoke = time.perf_counter()
+    def _print_line(self, line: str) -> None:
+        """Print a line, unless bars are shown."""
+        self._last_line = time.perf_counter()
         if not self._console.is_terminal:
             self._console.print(line, highlight=False)
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]], footer: str = "") -> None:
-    """A table on standard output; the first column is left-aligned, the others right."""
+    """Print a table on standard output: the first column is aligned left, the others right."""
     heading = Text(title, style="bold", justify="left")
     table = Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, name in enumerate(header):
@@ -96,82 +101,86 @@ def print_table(title: str, header: list[str], rows: list[list[str]], footer: st
 
 
 def _plain_console() -> Console:
-    """A console that shows texts as they are: paths and names may have brackets, which rich takes for markup."""
+    """A console that prints text literally: paths and names may contain brackets, which rich takes for markup."""
     return Console(markup=False, emoji=False)
 
 
 def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
+    """Print names and values in two columns."""
     console = _plain_console()
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name, value in facts:
         grid.add_row(name, value)
-    console.print(title, style="bold", highlight=False, markup=False)
+    console.print(title, style="bold", highlight=False)
     console.print(grid)
     console.print()
 
 
-def message_rows(record: dict[str, Any]) -> list[list[str]]:
-    """A row per phase that sent something: messages, bytes, route. Who can observe them is in run.json."""
+def print_json(value: object) -> None:
+    """Print a value as JSON on standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def message_rows(record: "RunRecord") -> list[list[str]]:
+    """One row per phase that sent messages: their number, bytes and route. run.json also names their observers."""
     return [
-        [phase, f"{entry['count']:,}", bytes_text(entry["bytes"]), entry["route"]]
-        for phase, entry in record["messages"].items()
-        if entry["count"]
+        [phase, f"{entry.count:,}", bytes_text(entry.bytes), entry.route]
+        for phase, entry in record.messages.traffic.items()
+        if entry.count
     ]
 
 
-def print_messages(record: dict[str, Any]) -> None:
-    """The table of messages, if any were sent."""
+def print_messages(record: "RunRecord") -> None:
+    """Print the table of messages, if any were sent."""
     if rows := message_rows(record):
         print_table("Messages", ["phase", "messages", "bytes", "route"], rows)
 
 
-def print_ledger(record: dict[str, Any]) -> None:
-    """The privacy ledger: every release, what it costs, and the total."""
-    ledger = record.get("ledger")
-    if not ledger:
-        return
+def print_ledger(record: "RunRecord") -> None:
+    """Print the privacy ledger: every release, its cost, and the total."""
+    ledger = record.ledger
+    releases = ledger.releases.values()
     rows = [
-        [entry["what"], f"{entry['times']:,}", entry["unit"],
-         epsilon_text(entry["epsilon"], entry["nominal"]), epsilon_text(entry["per_edge"], entry["nominal"])]
-        for entry in ledger["releases"].values()
+        [release.what, f"{release.times:,}", release.unit, epsilon_text(or_unbounded(release.epsilon), release.nominal),
+         epsilon_text(or_unbounded(release.per_edge), release.nominal)]
+        for release in releases
     ]  # fmt: skip
-    budget = f" of a budget of {ledger['budget']:g}" if ledger["budget"] is not None else ""
-    edge, device = epsilon_text(ledger["per_edge"]), epsilon_text(ledger["per_device"])
-    total = f"All together: {edge} per edge{budget}, {device} per device (one entry of its list). "
-    reasons = dict.fromkeys(
-        f"{sentence(entry['what'])}, by {entry['by']}: {entry['why']}." for entry in ledger["releases"].values()
+    budget = f" of a budget of {ledger.budget:g}" if ledger.budget is not None else ""
+    edge, device = (
+        epsilon_text(or_unbounded(ledger.per_edge)),
+        epsilon_text(or_unbounded(ledger.per_device)),
     )
+    total = f"Total: {edge} per edge{budget}, {device} per device (one entry of its neighbour list). "
+    # Two releases can have the same reason, which is printed once.
+    reasons = dict.fromkeys(f"{sentence(release.what)}, by {release.by}: {release.why}." for release in releases)
     header = ["release", "times", "unit", "epsilon", "per edge"]
-    print_table("Privacy ledger", header, rows, "\n".join([*reasons, total + sentence(record["privacy"])]))
+    print_table("Privacy ledger", header, rows, "\n".join([*reasons, total + sentence(record.privacy)]))
 
 
-def run_facts(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """The few lines one wants to know of a run."""
-    graph, walks = record["graph"], record["walks"]
-    isolated = f" ({graph['isolated']:,} isolated)" if graph["isolated"] else ""
+def run_facts(record: "RunRecord") -> list[tuple[str, str]]:
+    """The most important facts about a run, as names and values."""
+    graph, walks = record.graph, record.walks
+    isolated = f" ({graph.isolated:,} isolated)" if graph.isolated else ""
     facts = [
-        ("devices", f"{graph['vertices']:,}{isolated}"),
-        ("edges", "nobody knows" if graph["edges"] is None else f"{graph['edges']:,}"),
+        ("devices", f"{graph.vertices:,}{isolated}"),
+        ("edges", "unknown" if graph.edges is None else f"{graph.edges:,}"),
     ]
-    if walks["count"]:
-        facts.append(("walks", f"{walks['count']:,} of {walks['length']} entries"))
-    if decoded := record.get("decoded"):
-        share = decoded["expected_edges"] / max(1, decoded["reported_pairs"])
-        facts.append(("reported pairs", f"{decoded['reported_pairs']:,}, of which about {share:.0%} are edges"))
-        if share < FEW_EDGES:
-            facts.append(("", "with so few the vectors tell little: a larger epsilon tells more (docs/privacy.md)"))
-    if record["protocol"] == "paper":
-        hops = f"{walks['hops_per_walk']:.3f} (expected {walks['expected_hops_per_walk']:.3f})"
-        epsilon = f"{record['nominal_epsilon']:g}, a noise scale and no guarantee: the privacy loss is unbounded"
-        facts += [("hops per walk", hops), ("nominal epsilon", epsilon)]
-    memory = record["peak_rss_bytes"]
-    peak = f", {bytes_text(memory)} of memory at most" if memory else ""
-    return [*facts, ("time", f"{record['seconds']['total']:.1f} s{peak}")]
+    if walks.count:
+        facts.append(("walks", f"{walks.count:,} of {walks.length} entries"))
+    if record.details:
+        for fact in find_protocol(record.protocol).facts(record.details):
+            facts += [(fact.name, fact.text), *([("", fact.note)] if fact.note else [])]
+    if walks.expected_hops_per_walk is not None and walks.count:
+        facts.append(("hops per walk", f"{walks.hops_per_walk:.3f} (expected {walks.expected_hops_per_walk:.3f})"))
+    if record.nominal_epsilon is not None:
+        epsilon = f"{record.nominal_epsilon:g}, a noise scale, not a guarantee: the privacy loss is unbounded"
+        facts.append(("nominal epsilon", epsilon))
+    peak = f", peak memory {bytes_text(record.peak_rss_bytes)}" if record.peak_rss_bytes else ""
+    return [*facts, ("time", f"{record.seconds['total']:.1f} s{peak}")]
 
 
 def score_texts(score: Any) -> list[str]:
-    """Micro- and macro-F1 with their spreads."""
+    """Micro- and macro-F1 with their standard deviations."""
     return [
         f"{score.micro_f1:.4f} ± {score.micro_f1_std:.4f}",
         f"{score.macro_f1:.4f} ± {score.macro_f1_std:.4f}",
@@ -179,5 +188,5 @@ def score_texts(score: Any) -> list[str]:
 
 
 def loss_texts(loss: dict[str, float]) -> list[str]:
-    """What was lost of each, absolute and relative."""
+    """The loss of micro- and macro-F1, absolute and relative."""
     return [f"{loss[name]:+.4f} ({loss[f'{name}_relative']:+.1%})" for name in ("micro_f1", "macro_f1")]

@@ -1,4 +1,4 @@
-"""From walks to vectors: the SkipGram trainer, and the Embedding it results in."""
+"""Train vectors, by SkipGram on walks or by a spectral embedding, and keep them as an `Embedding`."""
 
 from fedwalk.embedding.embedding import Embedding
 

@@ -1,30 +1,30 @@
-"""The result of a run: one vector per vertex, by name. A value on its own, apart from what trained it."""
+"""The result of a run: one vector per vertex, looked up by name. Independent of how the vectors were trained."""
 
 import os
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedwalk.errors import InputError
+from fedwalk.util.files import replace_file
 
 Name = int | str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
-    """Vectors of vertices, found by the vertex's name.
+    """One vector per vertex, looked up by the vertex's name.
 
     Attributes
     ----------
     nodes : array of int64 or str
-        The names, each once.
+        The names of the vertices, without repeats.
     vectors : array of float32, shape (nodes, dim)
         Row i is the vector of ``nodes[i]``.
 
@@ -43,6 +43,7 @@ class Embedding:
 
     nodes: NDArray[Any]
     vectors: NDArray[np.float32]
+    # Keys are strings, so that 20 and "20" are the same vertex: names read from text files are often typed as text.
     _row: dict[str, int] = field(init=False, repr=False)
 
     def __init__(self, nodes: ArrayLike, vectors: ArrayLike) -> None:
@@ -73,11 +74,11 @@ class Embedding:
         return vector
 
     def similarity(self, a: Name, b: Name) -> float:
-        """Cosine of the angle between two vertices' vectors; 0 if either vector is zero."""
+        """The cosine of the angle between the vectors of two vertices; 0 if either vector is zero."""
         return float(_unit(self[a]) @ _unit(self[b]))
 
     def most_similar(self, name: Name, count: int = 10) -> list[tuple[Name, float]]:
-        """The `count` other vertices of largest cosine, best first; equals in the order of `nodes`."""
+        """The `count` other vertices with the largest cosine, best first; ties in the order of `nodes`."""
         row = self._find(name)
         cosines = _unit(self.vectors) @ _unit(self.vectors[row])
         order = np.argsort(-cosines, kind="stable")
@@ -85,18 +86,17 @@ class Embedding:
         return list(zip(self.nodes[best].tolist(), cosines[best].tolist(), strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``nodes`` and ``vectors`` to an .npz file, whole or not at all."""
-        with _replacing(Path(path)) as file:
-            np.savez(file, nodes=self.nodes, vectors=self.vectors)
+        """Write ``nodes`` and ``vectors`` to an .npz file. An existing file is replaced only by a complete one."""
+        replace_file(Path(path), lambda file: np.savez(file, nodes=self.nodes, vectors=self.vectors))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Embedding":
-        """Read a file that `save` wrote.
+        """Read a file written by `save`.
 
         Raises
         ------
         InputError
-            If the file is missing, damaged or something else.
+            If the file is missing, damaged or of another format.
         """
         expected = "expected an .npz file with the arrays 'nodes' and 'vectors', as Embedding.save writes it"
         try:
@@ -122,20 +122,23 @@ class Embedding:
         Raises
         ------
         InputError
-            If a name holds white space or is empty: the format has no way to write it.
+            If a name is empty or contains white space, which the format can't represent.
         """
         names = [str(name) for name in self]
         for name in names:
             if name.split() != [name]:
                 raise InputError(
-                    f"vertex {name!r}: word2vec's format can't hold a name that is empty or has white space in it; "
+                    f"vertex {name!r}: word2vec's format doesn't allow empty names or names with white space; "
                     "save the embedding as .npz, or rename the vertex"
                 )
-        with _replacing(Path(path)) as file:
+
+        def write(file: BinaryIO) -> None:
             file.write(f"{len(self)} {self.dim}\n".encode())
             for name, vector in zip(names, self.vectors, strict=True):
                 # str() of a float32 is the shortest text that reads back as the same float32.
                 file.write(f"{name} {' '.join(map(str, vector))}\n".encode())
+
+        replace_file(Path(path), write)
 
     def _find(self, name: Name) -> int:
         row = self._row.get(str(name))
@@ -147,7 +150,7 @@ class Embedding:
 
 
 def _as_names(nodes: ArrayLike) -> NDArray[Any]:
-    """Names as int64 if they are whole numbers, else as text."""
+    """Names as int64 if they are integers, else as text."""
     names = np.asarray(nodes)
     if np.issubdtype(names.dtype, np.integer):
         return names.astype(np.int64)
@@ -155,11 +158,11 @@ def _as_names(nodes: ArrayLike) -> NDArray[Any]:
         return names
     if names.size == 0:
         return names.astype(np.int64)
-    raise InputError(f"names of vertices must be whole numbers or text, got an array of {names.dtype}")
+    raise InputError(f"names of vertices must be integers or text, got an array of {names.dtype}")
 
 
 def _check(names: NDArray[Any], vectors: NDArray[np.float32], row: dict[str, int]) -> None:
-    """The invariants of an Embedding."""
+    """Raise InputError unless every invariant of `Embedding` holds."""
     if names.ndim != 1 or vectors.ndim != 2 or len(names) != len(vectors):
         raise InputError(
             f"an embedding needs one row of numbers per name, got names of shape {names.shape} "
@@ -170,25 +173,12 @@ def _check(names: NDArray[Any], vectors: NDArray[np.float32], row: dict[str, int
         raise InputError(f"vertex {unique[counts > 1][0]} appears more than once; every name needs a row of its own")
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        raise InputError(f"the vector of vertex {names[~finite][0]} holds a number that is not finite")
+        raise InputError(f"the vector of vertex {names[~finite][0]} contains a number that isn't finite")
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors scaled to length one; zero stays zero."""
+    """Vectors scaled to length one; zero vectors stay zero."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit = np.zeros_like(vectors)
     np.divide(vectors, length, out=unit, where=length > 0)
     return unit
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A temporary file beside `path` that takes its place once it is complete."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,11 +1,11 @@
-"""SkipGram over finished walks: what the server does with the sequences it received (section 4 of the paper).
+"""SkipGram on finished walks: how the server turns the sequences it received into vectors (Sec. 4 of the paper).
 
-One pass of word2vec's SkipGram with negative sampling, with its dynamic window, its noise distribution
-(counts to the power ¾) and its linearly falling rate. Three things differ from word2vec's own loop:
+This is one epoch of word2vec's SkipGram with negative sampling, with its dynamic window, its noise distribution
+(counts to the power ¾) and its linearly decreasing learning rate. It differs from word2vec in three ways:
 
-- the negatives of a centre are shared by the context words of its window, which turns the work into small
-  matrix products (see `fedwalk.kernels.skipgram`); each pair still meets `negative` of them;
-- the negatives of a walk are picked from a pool of candidates drawn for that walk (see `fedwalk.kernels.windows`);
+- the context words of a window share the negatives of its centre, which turns the work into small matrix products
+  (see `fedwalk.kernels.skipgram`); every pair still has `negative` negatives;
+- the negatives of a walk are chosen from a pool of candidates drawn for that walk (see `fedwalk.kernels.windows`);
 - every draw is a function of the seed and the walk's number, so one thread gives the same vectors on every run.
 """
 
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.kernels.skipgram import LANES
-from fedwalk.kernels.threads import Report, ranges, run_tasks, silent
 from fedwalk.kernels.windows import Model, Plan, alias_table, initial_vectors, train_walks
+from fedwalk.util.parallel import Progress, ranges, run_tasks, silent
 
-_CHUNK_TOKENS = 200_000
-"""Tokens a thread trains between two calls of `progress`: a fraction of a second."""
+_CHUNK_ENTRIES = 200_000
+"""Entries of walks that a thread trains between two calls of `on_progress`: a fraction of a second."""
 
 
 def train(
@@ -36,39 +36,40 @@ def train(
     threads: int = 1,
     start_rate: float = 0.025,
     end_rate: float = 0.0001,
-    progress: Report = silent,
+    on_progress: Progress = silent,
 ) -> NDArray[np.float32]:
-    """Learn a vector for every vertex from the walks that pass it.
+    """Train a vector for every vertex from the walks that visit it.
 
     Parameters
     ----------
     walks : array of shape (walks, length)
-        Vertex numbers. May be a read-only memory map: it is read block by block, twice, and never copied whole.
+        Vertex ids. It may be a read-only memory map: it is read twice, block by block, and never copied as a whole.
     vertices : int
-        How many vertices there are; the walks hold numbers below it.
+        The number of vertices; all ids in the walks are below it.
     dim, window, negative : int
-        Length of a vector, context positions to each side at most, negatives drawn for each centre.
+        The length of a vector, the largest window to each side, and the number of negatives for each centre.
     seed : int
-        Fixes the initial vectors, the windows and the negatives.
+        Determines the initial vectors, the windows and the negatives.
     threads : int
-        With one, the same input and seed give the same bits on the same machine. With more, threads share the
-        vectors without locks (Hogwild): as good on average, but not repeatable.
+        With one thread, the same input and seed give the same bits on the same machine. With more, the threads
+        share the vectors without locks (Hogwild): as good on average, but not repeatable.
     start_rate, end_rate : float
-        The learning rate falls linearly from one to the other, walk by walk.
-    progress : callable
-        Called as ``progress(done_tokens, total_tokens)`` between blocks; an exception it raises ends the training.
+        The learning rate decreases linearly from the first to the second, walk by walk.
+    on_progress : callable
+        Called as ``on_progress(done_entries, total_entries)`` between blocks. An exception that it raises stops the
+        training.
 
     Returns
     -------
     array of float32, shape (vertices, dim)
-        Row v is the vector of vertex v; zero for a vertex that no walk passes.
+        Row v is the vector of vertex v; it is zero if no walk visits v.
 
     Raises
     ------
     InputError
-        If the walks are not a table of whole numbers from 0 to ``vertices - 1``.
+        If the walks are not a table of integers from 0 to ``vertices - 1``.
     SettingsError
-        If a parameter is out of range, or the learning rate so high that the vectors grow without bound.
+        If a parameter is out of range, or if the learning rate is so high that the training diverges.
 
     Examples
     --------
@@ -79,25 +80,26 @@ def train(
     """
     _check(walks, vertices, dim, window, negative, threads)
     counts = _count(walks, vertices)
+    # Rows are padded to whole SIMD registers.
     stride = -(-dim // LANES) * LANES
-    # Made by numpy, not in the kernel: numpy asks the system for huge pages.
+    # Allocated by numpy, not in the kernel, because numpy requests huge pages from the system.
     inputs, outputs = np.zeros(vertices * stride, np.float32), np.zeros(vertices * stride, np.float32)
     initial_vectors(counts, dim, stride, seed, inputs)
     model = Model(inputs, outputs, stride)
     if walks.size:
         noise = alias_table(counts**0.75)
         plan = Plan(window, negative, seed, len(walks), start_rate, end_rate)
-        _run(lambda first, block: train_walks(block, first, model, noise, plan), walks, threads, progress)
+        _run(lambda first, block: train_walks(block, first, model, noise, plan), walks, threads, on_progress)
     if not np.isfinite(inputs).all():
         raise SettingsError(f"the training diverged: start_rate = {start_rate} is too high for these walks; lower it")
     return np.ascontiguousarray(inputs.reshape(vertices, stride)[:, :dim])
 
 
 def _check(walks: NDArray[Any], vertices: int, dim: int, window: int, negative: int, threads: int) -> None:
-    """Refuse what the kernel could not survive."""
+    """Raise an error for input on which the kernel, which checks nothing, would crash."""
     if walks.ndim != 2 or not np.issubdtype(walks.dtype, np.integer):
         raise InputError(
-            f"walks must be a table (walks × length) of vertex numbers, got {walks.ndim} dimension(s) of {walks.dtype}"
+            f"walks must be a table (walks × length) of vertex ids, got {walks.ndim} dimension(s) of {walks.dtype}"
         )
     for name, value in (("dim", dim), ("window", window), ("negative", negative), ("threads", threads)):
         if value < 1:
@@ -106,34 +108,36 @@ def _check(walks: NDArray[Any], vertices: int, dim: int, window: int, negative: 
         raise SettingsError(f"vertices must not be negative, got {vertices}")
 
 
-def _blocks(walks: NDArray[Any], tokens: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Ranges of walks of about `tokens` tokens, each with the number of its first walk."""
-    size = max(1, tokens // max(1, walks.shape[1]))
+def _blocks(walks: NDArray[Any], entries: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Blocks of walks with about `entries` entries each, with the number of their first walk."""
+    size = max(1, entries // max(1, walks.shape[1]))
     for first in range(0, len(walks), size):
         yield first, walks[first : first + size]
 
 
 def _count(walks: NDArray[Any], vertices: int) -> NDArray[np.int64]:
-    """How often each vertex occurs; also the place where every number is checked."""
+    """How often each vertex occurs. This is also where every id is checked."""
     counts = np.zeros(vertices, np.int64)
     for first, block in _blocks(walks, 2**20):
         bad = (block < 0) | (block >= vertices)
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise InputError(
-                f"walk {first + row}, position {column}: vertex number {block[row, column]} is not in "
-                f"0 … {vertices - 1}; map the names of vertices to row numbers before training"
+                f"walk {first + row}, position {column}: vertex id {block[row, column]} is not in "
+                f"0 … {vertices - 1}; map the names of vertices to ids before training"
             )
         counts += np.bincount(block.ravel(), minlength=vertices)
     return counts
 
 
-def _run(work: Callable[[int, NDArray[np.int32]], None], walks: NDArray[Any], threads: int, progress: Report) -> None:
-    """Train block after block, each cut into one range of walks per thread."""
+def _run(
+    work: Callable[[int, NDArray[np.int32]], None], walks: NDArray[Any], threads: int, on_progress: Progress
+) -> None:
+    """Train one block after the other; each is divided into one range of walks per thread."""
     done = 0
-    for first, block in _blocks(walks, _CHUNK_TOKENS * threads):
-        # A copy of the block: the kernel is compiled once, for plain arrays, not for read-only maps as well.
+    for first, block in _blocks(walks, _CHUNK_ENTRIES * threads):
+        # Blocks are copied so that the kernel is compiled only once, for plain arrays, and not also for memory maps.
         part = np.array(block, np.int32, order="C")
         run_tasks([partial(work, first + a, part[a:b]) for a, b in ranges(len(part), threads)], threads)
         done += part.size
-        progress(done, walks.size)
+        on_progress(done, walks.size)

@@ -1,7 +1,7 @@
-"""Spectral embedding of a weighted graph: the leading eigenvectors of D^−½ W D^−½, each times its eigenvalue's size.
+"""Spectral embedding of a weighted graph: leading eigenvectors of D^−½ W D^−½, scaled by |eigenvalue|.
 
-Under the noise of protocol `ldp` this keeps more than walks and SkipGram do: a walk's every step may follow a pair that
-is no edge, while an eigenvector averages over all of them at once.
+Under the noise of protocol `ldp` it scores higher than walks with SkipGram: each step of a walk may follow a pair that
+is no edge, whereas an eigenvector averages over all pairs at once.
 """
 
 import numpy as np
@@ -10,14 +10,18 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
 
-from fedwalk.kernels.threads import Report, silent
+from fedwalk.util.parallel import Progress, silent
 
 TOLERANCE = 1e-2
-"""Of the eigenvectors. Looser loses micro-F1 on BlogCatalog, tighter gains none."""
-TREMBLE = 1e-4
-"""The most that is added to the diagonal. A matrix of low rank makes ARPACK begin anew at random: it never gets to."""
+"""Relative accuracy of the eigenvectors. A larger value lowers micro-F1 on BlogCatalog, a smaller one gains nothing."""
+DIAGONAL_NOISE = 1e-4
+"""Upper bound of the random values added to the diagonal.
+
+On a matrix of low rank, ARPACK restarts from random vectors of its own, and the result would not be reproducible. The
+noise gives the matrix full rank.
+"""
 USUAL_PRODUCTS = 5
-"""Products with the matrix that a wanted eigenvector usually takes: what progress is measured against."""
+"""Matrix-vector products that ARPACK usually needs per eigenvector; progress is shown relative to it."""
 
 
 def spectral(
@@ -27,9 +31,9 @@ def spectral(
     *,
     dim: int = 128,
     seed: int = 0,
-    report: Report = silent,
+    on_progress: Progress = silent,
 ) -> NDArray[np.float32]:
-    """A vector for each row of a symmetric matrix of weights; zero for an empty row.
+    """A vector for each row of a symmetric CSR matrix of weights; zero for an empty row.
 
     >>> ring = np.array([[1, 3], [0, 2], [1, 3], [0, 2]], np.int32)
     >>> spectral(np.arange(0, 9, 2), ring.ravel(), np.ones(8, np.float32), dim=2).shape
@@ -39,33 +43,37 @@ def spectral(
     matrix = csr_array((weights, indices, indptr), shape=(n, n))
     strength = np.asarray(matrix.sum(axis=1), np.float64)
     scale = np.where(strength > 0, 1 / np.sqrt(np.maximum(strength, 1e-300)), 0).astype(np.float32)
-    values, vectors = _leading(_scaled(matrix, scale), dim, seed, report)
-    found = np.zeros((n, dim), np.float32)
-    # Times √n, so that a vector's length doesn't depend on how many vertices there are.
-    found[:, : values.size] = vectors * np.abs(values) * np.sqrt(n)
-    found[strength <= 0] = 0
-    return found
+    values, vectors = _leading(_scaled(matrix, scale), dim, seed, on_progress)
+    embedded = np.zeros((n, dim), np.float32)
+    # Eigenvectors have length 1, so their entries shrink as n grows; √n makes the scale independent of n.
+    embedded[:, : values.size] = vectors * np.abs(values) * np.sqrt(n)
+    embedded[strength <= 0] = 0
+    return embedded
 
 
 def _scaled(matrix: "csr_array", scale: NDArray[np.float32]) -> "csr_array":
-    """D^−½ W D^−½, sharing the places of the entries."""
+    """D^−½ W D^−½; it shares the index arrays with W."""
     row = np.repeat(scale, np.diff(matrix.indptr))
     return csr_array((matrix.data * row * scale[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _leading(
-    matrix: "csr_array", count: int, seed: int, report: Report
+    matrix: "csr_array", count: int, seed: int, on_progress: Progress
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The eigenvalues of largest size, descending, and their vectors, each with its largest entry positive."""
+    """The eigenvalues of largest magnitude, descending, and their eigenvectors.
+
+    The sign of an eigenvector is arbitrary; it is chosen so that the largest entry is positive.
+    """
     n = matrix.shape[0]
+    # ARPACK works in a subspace of 2·count + 1 vectors and needs a larger matrix than that.
     if n <= 2 * count + 2:
         values, vectors = np.linalg.eigh(matrix.toarray())
     else:
         rng = np.random.default_rng(seed)
         start = rng.standard_normal(n, dtype=np.float32)
-        diagonal = TREMBLE * rng.random(n, dtype=np.float32)
-        operator = _reporting(matrix, diagonal, USUAL_PRODUCTS * count, report)
-        # Products of a matrix with one vector at a time: more threads wait for each other longer than they work.
+        diagonal = DIAGONAL_NOISE * rng.random(n, dtype=np.float32)
+        operator = _with_progress(matrix, diagonal, USUAL_PRODUCTS * count, on_progress)
+        # With one vector at a time, BLAS threads spend more time on synchronisation than they save.
         with threadpool_limits(1, "blas"):
             values, vectors = eigsh(operator, count, which="LM", tol=TOLERANCE, v0=start)
     order = np.argsort(-np.abs(values), kind="stable")[:count]
@@ -74,14 +82,16 @@ def _leading(
     return values, vectors * np.where(signs == 0, 1, signs)
 
 
-def _reporting(matrix: "csr_array", diagonal: NDArray[np.float32], usual: int, report: Report) -> LinearOperator:
-    """The matrix and a diagonal as a product that counts itself."""
+def _with_progress(
+    matrix: "csr_array", diagonal: NDArray[np.float32], usual: int, on_progress: Progress
+) -> LinearOperator:
+    """The matrix plus a diagonal, as an operator that reports progress at every product."""
     done = 0
 
     def product(vector: NDArray[np.float32]) -> NDArray[np.float32]:
         nonlocal done
         done += 1
-        report(min(done, usual - 1), usual)
+        on_progress(min(done, usual - 1), usual)
         return np.asarray(matrix @ vector + diagonal * vector)
 
     return LinearOperator(matrix.shape, matvec=product, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""How good an embedding is at a task."""
+"""Score embeddings on two tasks: label classification and link prediction."""
 
 from fedwalk.evaluation.classification import RULES, Score, evaluate, losses
 from fedwalk.evaluation.links import (

@@ -1,9 +1,9 @@
-"""Multi-label classification of vertices from their vectors (Sec. 5.1), with micro- and macro-F1.
+"""Multi-label classification of vertices by their vectors, scored by micro- and macro-F1 (Sec. 5.1).
 
-One-vs-rest logistic regression on a random share T_R of the labelled vertices, scored on the others, over
-several random splits. By default (`known-count`) as many labels are predicted for a vertex as it truly has,
-the highest-scored ones. That is the field's custom, and it has been criticised (Lin et al.) because the
-count is not known in use; `threshold` predicts every label above probability ½ and at least one.
+A one-vs-rest logistic regression is trained on a random share T_R of the labelled vertices and scored on the others,
+over several random splits. By default (`known-count`) it predicts as many labels for a vertex as the vertex truly has,
+those with the highest scores. This is the field's convention; it overstates real-world F1 (Lin et al.), because in
+practice the count is unknown. `threshold` predicts every label with a probability above ½, and at least one.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from fedwalk.embedding import Embedding
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.evaluation.coverage import check_all_embedded
 from fedwalk.graph import Graph
-from fedwalk.kernels.threads import Report, run_tasks, silent
-from fedwalk.settings import available_cores
+from fedwalk.util.parallel import Progress, available_cores, run_tasks, silent
 
 RULES = ("known-count", "threshold")
 
@@ -45,7 +45,7 @@ def evaluate(
     seed: int = 0,
     rule: str = "known-count",
     threads: int | None = None,
-    report: Report = silent,
+    on_progress: Progress = silent,
 ) -> list[Score]:
     """Score an embedding by the labels of the graph's vertices.
 
@@ -54,15 +54,15 @@ def evaluate(
     embedding
         Vectors for the graph's vertices, matched by name.
     graph
-        A graph with labels; vertices without a label play no part.
+        A graph with labels; vertices without a label are ignored.
     train_ratios
-        T_R, each between 0 and 1.
+        The values of T_R, each between 0 and 1.
     splits
-        Random splits per ratio. The same seed gives the same splits for every embedding.
+        The number of random splits per ratio. The same seed gives the same splits for every embedding.
     rule
         How many labels to predict: `known-count` or `threshold`.
     threads
-        Splits scored at a time; None for all cores. The scores don't depend on it.
+        The number of splits scored in parallel; None for all cores. The scores don't depend on it.
 
     Examples
     --------
@@ -76,6 +76,7 @@ def evaluate(
     ratios = tuple(train_ratios)
     _check(ratios, splits, seed, rule, threads)
     vectors, truth = _labelled(embedding, graph)
+    # The constant column is the intercept: see `_probabilities`.
     design = np.column_stack([vectors, np.ones(len(vectors), vectors.dtype)])
     tasks = [
         partial(_one_split, design, truth, ratio, np.random.default_rng([seed, split]), rule)
@@ -84,9 +85,9 @@ def evaluate(
     ]
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1, "blas"):  # the splits are spread over the cores already
-        found = run_tasks(tasks, threads or available_cores(), report)
-    results = np.array(found).reshape(len(ratios), splits, 2)
+    with threadpool_limits(1, "blas"):  # the splits already use all cores
+        scores = run_tasks(tasks, threads or available_cores(), on_progress)
+    results = np.array(scores).reshape(len(ratios), splits, 2)
     mean, spread = results.mean(axis=1).tolist(), results.std(axis=1).tolist()
     return [
         Score(ratio, micro, micro_std, macro, macro_std, splits, rule)
@@ -95,7 +96,7 @@ def evaluate(
 
 
 def losses(score: Score, baseline: Score) -> dict[str, float]:
-    """What is lost against a baseline at the same training ratio, absolute and as a share of the baseline.
+    """The loss of F1 compared with a baseline at the same training ratio, absolute and relative to the baseline.
 
     >>> ours, theirs = Score(0.5, 0.36, 0, 0.2, 0, 5, "known-count"), Score(0.5, 0.4, 0, 0.25, 0, 5, "known-count")
     >>> {name: round(value, 3) for name, value in losses(ours, theirs).items()}
@@ -125,16 +126,14 @@ def _check(ratios: tuple[float, ...], splits: int, seed: int, rule: str, threads
 def _labelled(embedding: Embedding, graph: Graph) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Vectors and labels of the vertices that have a label, in the graph's order."""
     if graph.labels is None:
-        raise InputError("the graph has no labels: give a file of them (vertex label label …) with --labels.")
-    missing = [name for name in graph.names.tolist() if name not in embedding]
-    if missing:
         raise InputError(
-            f"{len(missing)} of the graph's {graph.vertices} vertices are not in the embedding, {missing[0]!r} "
-            "for one: was it made from another graph?"
+            "the graph has no labels: give a file with lines of `vertex label label …` with --labels (in Python: "
+            "load_graph(…, labels=…))."
         )
+    check_all_embedded(embedding, graph, "Use the graph that was embedded.")
     has_label = np.flatnonzero(graph.labels.per_vertex)
     if has_label.size < 2:
-        raise InputError(f"{has_label.size} vertices have a label: at least two are needed, to train and to test.")
+        raise InputError(f"{has_label.size} vertices have a label; at least two are needed, to train and to test.")
     vectors = np.stack([embedding[name] for name in graph.names[has_label].tolist()])
     return vectors, graph.labels.indicator[has_label].toarray().astype(bool)
 
@@ -159,10 +158,12 @@ def _one_split(
 def _probabilities(
     design: NDArray[np.float32], label: NDArray[np.bool_], train: NDArray[Any], test: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """One label's classifier; a label that all or none of the training vertices carry keeps that answer.
+    """The probability of one label for each tested vertex.
 
-    The last column of the design is 1: its weight is the intercept, shrunk as all weights are. So it is in liblinear,
-    which the field's scores come from; this solver reaches the same optimum in half the time.
+    If all or none of the training vertices have the label, the same is predicted for every tested vertex.
+
+    The last column of the design is 1, and its weight is the intercept. It is regularised like all other weights, as in
+    liblinear, which published scores use. This solver finds the same optimum in half the time.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -175,7 +176,9 @@ def _probabilities(
 def predict_labels(
     scores: NDArray[np.float64], counts: NDArray[np.int64], rule: str = "known-count"
 ) -> NDArray[np.bool_]:
-    """Which labels each vertex is given, from one score per vertex and label.
+    """The labels predicted for each vertex, from one score per vertex and label.
+
+    `counts` has the true number of labels of each vertex, which only the rule `known-count` uses.
 
     >>> predict_labels(np.array([[0.7, 0.6, 0.1], [0.2, 0.4, 0.3]]), np.array([1, 2])).astype(int).tolist()
     [[1, 0, 0], [0, 1, 1]]

@@ -1,9 +1,9 @@
-"""Link prediction: does an embedding of a part of the edges tell the others from pairs that no edge joins?
+"""Link prediction: how well an embedding of part of the edges tells the other edges from non-edges.
 
-A random share of the edges is held out and the rest, the training graph, is embedded. Held-out edges and as many
-random non-edges are scored from their ends' vectors: by cosine or dot product as they are, or by a logistic
-regression on one of node2vec's operators, trained on training edges and other non-edges. No edge of a random
-spanning forest is held out, so the training graph has the components of the whole and no vertex loses its last edge.
+A random share of the edges is held out, and the remaining graph, the training graph, is embedded. Held-out edges and
+as many random non-edges are scored by the vectors of their ends: by cosine or dot product, or by a logistic regression
+on one of node2vec's operators, trained on training edges and other non-edges. No edge of a random spanning forest is
+held out, so the training graph has the same components as the whole graph, and every vertex keeps an edge.
 """
 
 import math
@@ -19,31 +19,33 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from fedwalk.embedding import Embedding
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.evaluation.coverage import check_all_embedded
 from fedwalk.graph import Graph
 from fedwalk.graph.build import from_edges
-from fedwalk.kernels.threads import ranges
+from fedwalk.graph.graph import edge_pairs
+from fedwalk.graph.pairs import Pairs, num_pairs, numbered_pairs, pair_numbers
+from fedwalk.util.parallel import ranges
 
-Pairs = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-MOST_TRAINING = 50_000
-"""Edges, and as many non-edges, that a classifier learns from: plenty for a weight per dimension."""
-_PIECE = 1 << 14
-"""Pairs scored at a time, so that their vectors' products never fill the memory."""
+MAX_TRAINING = 50_000
+"""The largest number of training edges, and of training non-edges: ample for one weight per dimension."""
+_CHUNK = 1 << 14
+"""Pairs scored at a time, which bounds the memory for their features."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkSplit:
-    """A graph taken apart for link prediction. Pairs are rows of vertex ids, the lower one first.
+    """A graph split for link prediction. Pairs are rows of two vertex ids, the lower one first.
 
     Parameters
     ----------
     training : Graph
-        What may be embedded: all vertices of the whole graph with their ids, names and labels.
+        The graph to embed: all vertices of the whole graph with their ids, names and labels, but not all edges.
     held_out, non_edges : int64[k, 2]
-        The pairs to tell apart: edges of the whole graph that `training` lacks, and pairs that no edge joins.
+        The tested pairs: edges of the whole graph that `training` lacks, and pairs without an edge.
     train_edges, train_non_edges : int64[k, 2]
-        What a classifier learns from: edges of `training`, and other pairs that no edge joins.
+        The pairs that train a classifier: edges of `training`, and other pairs without an edge.
     """
 
     training: Graph
@@ -56,17 +58,21 @@ class LinkSplit:
         for name in ("held_out", "non_edges", "train_edges", "train_non_edges"):
             object.__setattr__(self, name, _pairs(name, getattr(self, name), self.training.vertices))
         edges = pair_numbers(edge_pairs(self.training))
-        apart = [edges, *map(pair_numbers, (self.held_out, self.non_edges, self.train_non_edges))]
-        if len(np.unique(np.concatenate(apart))) < sum(map(len, apart)):
+        # No pair may be trained on and tested, and no non-edge may be an edge.
+        disjoint = [edges, *map(pair_numbers, (self.held_out, self.non_edges, self.train_non_edges))]
+        if len(np.unique(np.concatenate(disjoint))) < sum(map(len, disjoint)):
             kinds = "the training graph's edges, held_out, non_edges and train_non_edges"
-            raise InputError(f"links: a pair stands twice among {kinds}; it may stand in one of them, once.")
+            raise InputError(f"links: a pair occurs twice among {kinds}; it may occur in one of them, once.")
         if not np.isin(pair_numbers(self.train_edges), edges).all():
             raise InputError("links: train_edges holds a pair that is no edge of the training graph.")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkScore:
-    """How well `pairs` pairs, held-out edges and non-edges together, were told apart; ½ is chance if half are edges."""
+    """How well held-out edges were told from non-edges.
+
+    `pairs` is the number of both together. If half of them are edges, chance gives ½ for either score.
+    """
 
     auc: float
     average_precision: float
@@ -80,9 +86,11 @@ def split_edges(graph: Graph, share: float = 0.2, seed: int = 0) -> LinkSplit:
     Parameters
     ----------
     graph
-        The whole graph. Isolated vertices stay, but in no pair: they have no vector to speak of.
+        The whole graph. Isolated vertices stay in the training graph, but no pair includes them: their vectors are
+        zero.
     share
-        Of the edges to hold out, between 0 and 1; at least one edge is. More than the graph can spare is an error.
+        The share of the edges to hold out, between 0 and 1; at least one edge is held out. It is an error if too few
+        edges lie outside a spanning forest.
     seed
         The same seed gives the same split.
 
@@ -108,17 +116,17 @@ def split_edges(graph: Graph, share: float = 0.2, seed: int = 0) -> LinkSplit:
 
 
 def score_links(embedding: Embedding, split: LinkSplit, method: str = "hadamard", seed: int = 0) -> LinkScore:
-    """Score an embedding of the training graph by how it tells held-out edges from non-edges.
+    """Score an embedding of the training graph by how well it tells held-out edges from non-edges.
 
     Parameters
     ----------
     embedding
-        Vectors for the vertices of `split.training`, matched by name, made without the held-out edges.
+        Vectors for the vertices of `split.training`, matched by name and trained without the held-out edges.
     method
-        `cosine` or `dot` without training; `hadamard`, `l1`, `l2` or `average` of the ends' vectors as the features
-        of a logistic regression.
+        `cosine` or `dot`, which need no training; or `hadamard`, `l1`, `l2` or `average` of the two vectors as the
+        features of a logistic regression.
     seed
-        Which training pairs the regression sees where there are more than 50,000 of a kind.
+        Chooses the training pairs of the regression if there are more than 50,000 of a kind.
 
     Examples
     --------
@@ -146,7 +154,7 @@ def score_links(embedding: Embedding, split: LinkSplit, method: str = "hadamard"
 
 
 def score_baseline(split: LinkSplit, method: str) -> LinkScore:
-    """What the training graph says without any vectors: by `degree product` or `common neighbours`.
+    """Score a baseline that needs no vectors, only the training graph: `degree product` or `common neighbours`.
 
     >>> import fedwalk
     >>> split = split_edges(fedwalk.social_network(vertices=200, communities=3, seed=1))
@@ -158,44 +166,24 @@ def score_baseline(split: LinkSplit, method: str) -> LinkScore:
     return _score(split, method, partial(BASELINES[method], split.training))
 
 
-def edge_pairs(graph: Graph) -> Pairs:
-    """Every edge once, in the order of `pair_numbers`."""
-    rows = np.repeat(np.arange(graph.vertices), graph.degrees)
-    lower = graph.indices < rows
-    return np.column_stack((graph.indices[lower], rows[lower])).astype(np.int64)
-
-
-def pair_numbers(pairs: Pairs) -> NDArray[np.int64]:
-    """Pairs u < v as numbers without gaps: 01, 02, 12, 03, 13, 23, …
-
-    >>> pair_numbers(np.array([[0, 1], [0, 2], [1, 2], [0, 3]])).tolist()
-    [0, 1, 2, 3]
-    """
-    low, high = pairs.T
-    return np.asarray(high * (high - 1) // 2 + low)
-
-
-def numbered_pairs(numbers: NDArray[np.int64], vertices: int) -> Pairs:
-    """The pairs among so many vertices that have these numbers."""
-    first = pair_numbers(np.column_stack((np.zeros(vertices, np.int64), np.arange(vertices))))
-    high = np.searchsorted(first, numbers, side="right") - 1
-    return np.column_stack((numbers - first[high], high))
-
-
 def _choose(edges: Pairs, vertices: int, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which edges are held out: a share of all, drawn from those outside a random spanning forest."""
+    """A mask of the held-out edges: a share of all edges, drawn from those outside a random spanning forest.
+
+    With distinct random weights, the minimum spanning tree is a random spanning forest, and the weights in it identify
+    its edges.
+    """
     rank = rng.permutation(len(edges)) + 1
     weights = sparse.csr_array((rank.astype(np.float64), (edges[:, 0], edges[:, 1])), shape=(vertices, vertices))
     spare = np.flatnonzero(~np.isin(rank, minimum_spanning_tree(weights).data.astype(np.int64)))
     count = max(1, round(share * len(edges)))
     if len(spare) == 0:
-        forest = f"the graph's {len(edges):,} edges form a forest, and it comes apart without any of them"
+        forest = f"the graph's {len(edges):,} edges form a forest, and removing any of them would disconnect it"
         raise InputError(f"no edge can be held out: {forest}. Link prediction needs a graph with cycles.")
     if count > len(spare):
-        most = len(spare) / len(edges)
+        largest = len(spare) / len(edges)
         raise SettingsError(
             f"held-out share = {share:g}: {count:,} edges, but only {len(spare):,} of the graph's {len(edges):,} can "
-            f"go before it comes apart. Hold out at most {math.floor(most * 1e4) / 1e4 or most:g}."
+            f"be removed without disconnecting it. Hold out at most {math.floor(largest * 1e4) / 1e4 or largest:g}."
         )
     held = np.zeros(len(edges), bool)
     held[rng.choice(spare, count, replace=False)] = True
@@ -203,18 +191,18 @@ def _choose(edges: Pairs, vertices: int, share: float, rng: np.random.Generator)
 
 
 def _draw_non_edges(graph: Graph, test: int, train: int, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
-    """Distinct non-edges, uniformly at random: `test` of them, and up to `train` others."""
+    """Draw distinct non-edges uniformly at random: `test` of them, and up to `train` others."""
     active, ids = graph.active()
     taken = pair_numbers(edge_pairs(active))
-    available = active.vertices * (active.vertices - 1) // 2 - len(taken)
+    available = num_pairs(active.vertices) - len(taken)
     if available < 2 * test:
         raise InputError(
-            f"{available:,} pairs of the graph's vertices are no edges, but {test:,} held-out edges need "
+            f"only {available:,} pairs of the graph's vertices are no edges, but {test:,} held-out edges need "
             f"{2 * test:,} such pairs, to train and to test. Hold out a smaller share, or use a sparser graph."
         )
     places = rng.choice(available, min(available, test + train), replace=False)
-    # Place r among the non-edges, counted as a pair, has passed the edges that have at most r non-edges before them.
-    # Unlike drawing until it is no edge, this ends at once in a graph that is nearly complete, too.
+    # The number of non-edge r is r plus the number of edges before it, which are the edges with at most r non-edges
+    # before them. Rejection sampling would be slow in a nearly complete graph; this isn't.
     numbers = places + np.searchsorted(taken - np.arange(len(taken)), places, side="right")
     pairs = ids[numbered_pairs(numbers, active.vertices)]
     return pairs[:test], pairs[test:]
@@ -225,7 +213,7 @@ def _dot(a: Values, b: Values) -> Values:
 
 
 def _cosine(a: Values, b: Values) -> Values:
-    """Zero if either vector is."""
+    """The cosine of each pair of rows; zero if either row is zero."""
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.asarray(np.divide(_dot(a, b), lengths, out=np.zeros(len(a)), where=lengths > 0))
 
@@ -252,47 +240,42 @@ BASELINES = {"degree product": _degree_product, "common neighbours": _common_nei
 
 
 def _trained(features: Callable[[Pairs], Values], split: LinkSplit, rng: np.random.Generator) -> Any:
-    """A logistic regression, on features scaled alike, that has seen as many edges as non-edges."""
+    """A logistic regression on standardised features, trained on as many edges as non-edges."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     kinds = (split.train_edges, split.train_non_edges)
-    size = min(MOST_TRAINING, *map(len, kinds))
+    size = min(MAX_TRAINING, *map(len, kinds))
     pairs = np.concatenate([kind[np.sort(rng.choice(len(kind), size, replace=False))] for kind in kinds])
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     return model.fit(features(pairs), np.repeat([1, 0], size))
 
 
 def _score(split: LinkSplit, method: str, judge: Callable[[Pairs], Values]) -> LinkScore:
-    """Judge every tested pair, and compare with the truth."""
+    """Score every tested pair with `judge`, and compare the ranking with the truth."""
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     pairs = np.concatenate((split.held_out, split.non_edges))
-    pieces = ranges(len(pairs), -(-len(pairs) // _PIECE))
-    values = np.concatenate([judge(pairs[begin:end]) for begin, end in pieces])
+    chunks = ranges(len(pairs), -(-len(pairs) // _CHUNK))
+    values = np.concatenate([judge(pairs[begin:end]) for begin, end in chunks])
     truth = np.arange(len(pairs)) < len(split.held_out)
     auc, precision = (float(rate(truth, values)) for rate in (roc_auc_score, average_precision_score))
     return LinkScore(auc, precision, method, len(pairs))
 
 
 def _vectors(embedding: Embedding, graph: Graph) -> NDArray[np.float32]:
-    """The vectors in the order of the graph's vertices."""
-    names = graph.names.tolist()
-    if missing := [name for name in names if name not in embedding]:
-        lack = (
-            f"{len(missing)} of the graph's {graph.vertices} vertices are not in the embedding, {missing[0]!r} for one"
-        )
-        raise InputError(f"{lack}: embed the split's training graph.")
-    return np.stack([embedding[name] for name in names])
+    """The vectors, in the order of the graph's vertices."""
+    check_all_embedded(embedding, graph, "Embed the split's training graph.")
+    return np.stack([embedding[name] for name in graph.names.tolist()])
 
 
 def _pairs(name: str, given: Pairs, vertices: int) -> Pairs:
-    """Pairs of different vertices, at least one, the lower id first; read-only."""
+    """The pairs as a read-only array, the lower id first; InputError unless they are pairs of different vertices."""
     pairs = np.sort(np.asarray(given, np.int64), axis=-1)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
-        raise InputError(f"links: {name} must be rows of two vertex ids, at least one; got the shape {pairs.shape}.")
+        raise InputError(f"links: {name} must have at least one row of two vertex ids; its shape is {pairs.shape}.")
     if pairs.min() < 0 or pairs.max() >= vertices or np.any(pairs[:, 0] == pairs[:, 1]):
-        raise InputError(f"links: {name} must hold pairs of different vertices from 0 to {vertices - 1}.")
+        raise InputError(f"links: {name} must be pairs of different vertices from 0 to {vertices - 1}.")
     pairs.flags.writeable = False
     return pairs

@@ -1,1 +1,1 @@
-"""Experiments that put the paper's claims beside measurements."""
+"""Experiments that compare the paper's claims with measurements."""

@@ -1,7 +1,7 @@
-"""Where the paper is wrong, measured: `python -m fedwalk.experiments.fidelity [--graph GRAPH]`.
+"""Measure where the paper is wrong: `python -m fedwalk.experiments.fidelity [--graph GRAPH]`.
 
-Each function below is one finding of docs/fidelity.md. The attacks are those of `fedwalk audit`: each takes what an
-observer sees and nothing else; the graph is used to score it.
+Each function below measures one finding of docs/fidelity.md. The attacks are those of `fedwalk audit`: an attack reads
+only what its observer sees; the graph is used only to score it.
 """
 
 import argparse
@@ -10,21 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwalk.audit.dissimilarity import only_neighbours
-from fedwalk.audit.evidence import device_view, matrix_view, sequence_view
-from fedwalk.audit.rows import match_rows
-from fedwalk.audit.scoring import score_named, score_pairs
-from fedwalk.audit.sequences import first_entries
-from fedwalk.audit.views import MatrixView
+from fedwalk.attacks.scoring import score_named, score_pairs
+from fedwalk.estimators import FedWalk
 from fedwalk.graph import Graph, load_graph, social_network
-from fedwalk.model import FedWalk
-from fedwalk.protocol.degree import DegreeMatrices
-from fedwalk.protocol.dissimilarity import cross_dissimilarity
-from fedwalk.protocol.predictor import Broadcast, tree
-from fedwalk.protocol.walk import expected_hops, printed_theorem_2
+from fedwalk.protocols.paper.attacks.evidence import device_view, matrix_view, sequence_view
+from fedwalk.protocols.paper.attacks.guesses import first_entries, match_rows, only_neighbours
+from fedwalk.protocols.paper.attacks.views import MatrixView
+from fedwalk.protocols.paper.degree_vectors import DegreeMatrices
+from fedwalk.protocols.paper.dissimilarity import cross_dissimilarity
+from fedwalk.protocols.paper.predictors import Broadcast, tree
+from fedwalk.protocols.paper.walks import expected_hops, printed_theorem_2
 
 Row = tuple[str, str, str]
-"""What was looked at, what the paper says, what we find."""
+"""What was measured, what the paper says, what we measure."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Evidence:
 
 
 def gather(graph: Graph, seed: int = 0) -> Evidence:
-    """Run the protocol at the paper's ε, k, γ and p, on short walks: the findings don't need long ones."""
+    """Run the protocol with the paper's ε, k, γ and p. Walks are short because no finding depends on their length."""
     active, _ = graph.active()
     model = FedWalk(walk_length=3, dim=1, window=1, negative=1, seed=seed)
     model.fit(active)
@@ -45,7 +43,7 @@ def gather(graph: Graph, seed: int = 0) -> Evidence:
 
 
 def theorem_2(evidence: Evidence) -> Iterator[Row]:
-    """Hops per walk of length 40: the printed closed form, the recurrence's true solution, a run."""
+    """Hops per walk of length 40: the printed closed form, the true solution of its recurrence, and a run."""
     fitted = evidence.model
     for p in (0.0, 0.1, 0.2, 0.3, 0.4):
         model = FedWalk(walks=4, predict=p, dim=1, window=1, negative=1, bins=fitted.settings_.bins)
@@ -59,7 +57,11 @@ def theorem_2(evidence: Evidence) -> Iterator[Row]:
 
 
 def tied_rows() -> tuple[float, float]:
-    """Two vertices with the neighbours (D, 0) and (0, D), sorted by noised degree: mean excess, Theorem 1's bound."""
+    """A counterexample to Theorem 1: the mean excess dissimilarity, and the theorem's bound on it.
+
+    Both vertices have the neighbours (D, 0) and (0, D). The two rows have the same degree, so the noise alone decides
+    their order, and half the time the vertices order them differently.
+    """
     epsilon, distance, trials = 16.0, 3.0, 4000
     rng = np.random.default_rng(0)
     clean = np.array([[distance, 0.0], [0.0, distance]])
@@ -73,7 +75,7 @@ def tied_rows() -> tuple[float, float]:
 
 
 def theorem_1(_: Evidence) -> Iterator[Row]:
-    """Noise swaps tied rows half the time, and the dissimilarity grows beyond the bound."""
+    """Noise swaps tied rows half the time, which makes the dissimilarity exceed the bound."""
     excess, bound = tied_rows()
     yield (
         "Theorem 1: excess dissimilarity, rows re-sorted",
@@ -83,7 +85,7 @@ def theorem_1(_: Evidence) -> Iterator[Row]:
 
 
 def row_matching(evidence: Evidence) -> Iterator[Row]:
-    """The server looks every row of M_v up in the dictionary that it broadcast itself."""
+    """The server looks up every row of M_v in the dictionary that it broadcast."""
     score = score_pairs(evidence.graph, match_rows(evidence.view))
     yield (
         "Edges that the server reads off the degree matrices",
@@ -93,18 +95,18 @@ def row_matching(evidence: Evidence) -> Iterator[Row]:
 
 
 def degree_one_victims(evidence: Evidence) -> Iterator[Row]:
-    """One broadcast dissimilarity to a vertex with one neighbour names that neighbour, to any device."""
+    """From one broadcast dissimilarity, any device can name the neighbour of a vertex that has only one."""
     score = score_named(evidence.graph, only_neighbours(device_view(evidence.graph, evidence.view)))
-    found = f"named for {score['named']:.1%} of {score['victims']} such vertices" if score["victims"] else ""
+    named = f"named for {score['named']:.1%} of {score['victims']} such vertices" if score["victims"] else ""
     yield (
         "Neighbour of a degree-1 vertex, from one dissimilarity",
         "not discussed",
-        found or "no such vertex in this graph",
+        named or "no such vertex in this graph",
     )
 
 
 def encoder(evidence: Evidence) -> Iterator[Row]:
-    """How often the encoder returns exactly what it was given."""
+    """How often the encoder returns its input unchanged."""
     table, n = evidence.model.encoder_, evidence.graph.vertices
     chances = [table.probabilities(v) for v in range(n)]
     kept = np.array([chances[v][v] for v in range(n)])
@@ -115,9 +117,9 @@ def encoder(evidence: Evidence) -> Iterator[Row]:
     )
 
 
-def first_tokens(evidence: Evidence) -> Iterator[Row]:
-    """A walk's first entry is an encoded neighbour of the device that the server started it at."""
-    score = score_pairs(evidence.graph, first_entries(sequence_view(evidence.model.run_)))
+def edges_in_first_entries(evidence: Evidence) -> Iterator[Row]:
+    """A walk's first entry is an encoded neighbour of the device where the server started the walk."""
+    score = score_pairs(evidence.graph, first_entries(sequence_view(evidence.model.walks_, evidence.graph.vertices)))
     walks = evidence.model.settings_.walks
     yield (
         f"Edges shown to the server by first entries alone, γ = {walks}",
@@ -127,7 +129,7 @@ def first_tokens(evidence: Evidence) -> Iterator[Row]:
 
 
 def pool_precision(graph: Graph, model: FedWalk) -> tuple[float, float]:
-    """The share of a two-hop pool that are neighbours of its vertex, mean over the vertices; and the same by chance."""
+    """Which share of a vertex's two-hop pool are its neighbours, mean over the vertices; and the same by chance."""
     pools = tree.prepare(Broadcast(model.bins_, model.degree_vectors_, model.tree_))
     precision, chance = [], []
     for u in range(graph.vertices):
@@ -139,12 +141,12 @@ def pool_precision(graph: Graph, model: FedWalk) -> tuple[float, float]:
 
 
 def strangers(evidence: Evidence) -> Iterator[Row]:
-    """How many of the vertices that the predictor may jump to are neighbours of the vertex jumped through."""
+    """How many of the vertices that the predictor may choose are neighbours of the vertex it predicts from."""
     precision, chance = pool_precision(evidence.graph, evidence.model)
     yield (
         "Vertices in u's two-hop pool that are neighbours of u, mean over u",
         "the closest to u in the tree",
-        f"{precision:.1%} (by chance {chance:.1%}); the others are strangers who receive a token",
+        f"{precision:.1%} (by chance {chance:.1%}); the others are strangers that receive a token",
     )
 
 
@@ -154,7 +156,7 @@ FINDINGS: tuple[Callable[[Evidence], Iterator[Row]], ...] = (
     row_matching,
     degree_one_victims,
     encoder,
-    first_tokens,
+    edges_in_first_entries,
     strangers,
 )
 

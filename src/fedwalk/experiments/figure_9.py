@@ -1,4 +1,4 @@
-"""Figure 9: the predictor's probability p against hops per walk and micro-F1, for several γ."""
+"""Figure 9: hops per walk and micro-F1 by the predictor's probability p, for several γ."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ from fedwalk.experiments.finding import (
     spread,
     untested,
 )
-from fedwalk.experiments.laboratory import Request
 from fedwalk.experiments.setup import Setup
-from fedwalk.protocol.walk import expected_hops, printed_theorem_2
+from fedwalk.experiments.trials import Request
+from fedwalk.protocols.paper.walks import expected_hops, printed_theorem_2
 from fedwalk.settings import Settings
 
 PAPER = {
     "blogcatalog": {20: -10.47, 40: -8.35, 60: -7.13, 80: -6.86},
     "flickr": {10: -13.08, 20: -10.64, 40: -8.08, 60: -3.88},
 }
-"""Micro-F1 from p = 0 to p = 0.4, in percent, by γ. The paper doesn't say at which T_R."""
+"""Change of micro-F1 from p = 0 to p = 0.4, in percent, by γ. The paper doesn't say at which T_R."""
 
 LENGTH = Settings().walk_length
 
@@ -36,13 +36,13 @@ def at(p: float, walks: int) -> dict[str, Any]:
 
 
 def trials(setup: Setup) -> list[Request]:
-    """Every p with every γ."""
+    """Request every p with every γ."""
     changes = [at(p, walks) for walks in setup.walks for p in setup.probabilities]
     return requests(setup, changes, (setup.ratio,))
 
 
 def present(setup: Setup, results: Results) -> Finding:
-    """Hops and scores."""
+    """Hops per walk against both forms of Theorem 2, and micro-F1 by p and γ."""
     score, largest = f"micro_f1@{setup.ratio:g}", setup.walks[-1]
     first, last = setup.probabilities[0], setup.probabilities[-1]
     hop_rows = [
@@ -83,18 +83,18 @@ def present(setup: Setup, results: Results) -> Finding:
 
 
 def claims(setup: Setup, results: Results) -> list[Claim]:
-    """What the paper says is lost from p = 0 to 0.4."""
-    found = []
+    """Compare the losses from p = 0 to 0.4 that the paper reports with ours."""
+    compared = []
     for dataset, losses in PAPER.items():
         for walks, paper in losses.items():
             what = f"micro-F1 from p = 0 to 0.4, {dataset}, γ = {walks}"
             if setup.dataset != dataset or walks not in setup.walks:
-                found.append(untested("Fig. 9", what, f"{paper:+.2f} %"))
+                compared.append(untested("Fig. 9", what, f"{paper:+.2f} %"))
                 continue
             ours = results.change(at(0.0, walks), at(0.4, walks), f"micro_f1@{setup.ratio:g}")
             why = "The paper doesn't say at which T_R it measured."
-            found.append(compare("Fig. 9", what, paper, ours, why))
-    return found
+            compared.append(compare("Fig. 9", what, paper, ours, why))
+    return compared
 
 
 EXPERIMENT = Experiment("9", trials, present)

@@ -1,4 +1,4 @@
-"""What an experiment says in the end: tables, charts and claims, as plain values that any page or file can show."""
+"""The outcome of an experiment: tables, charts and claims, as plain values that any page or file can show."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fedwalk.experiments.laboratory import Measured, Request
 from fedwalk.experiments.setup import Setup
+from fedwalk.experiments.trials import Measured, Request
 from fedwalk.settings import Settings
 
-LEAST_TOLERANCE = 1.0
-"""Percentage points: the paper gives no spread, and seeds move every number by about as much."""
+MIN_TOLERANCE = 1.0
+"""In percentage points. The paper reports no spread; between seeds, scores vary by about this much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line of a chart, with a standard deviation at each point."""
+    """One line of a chart, with a standard deviation at each point."""
 
     label: str
     x: list[float]
@@ -36,7 +36,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart; `levels` are horizontal lines to compare with."""
+    """A chart; `levels` are horizontal reference lines, by name."""
 
     name: str
     title: str
@@ -49,7 +49,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number of the paper beside ours."""
+    """A number of the paper compared with ours."""
 
     where: str
     what: str
@@ -61,7 +61,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One experiment's outcome."""
+    """The outcome of one experiment."""
 
     key: str
     title: str
@@ -73,7 +73,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A figure or table: which trials it needs, and what it makes of them."""
+    """A figure or table: the trials it needs, and how it presents their results."""
 
     key: str
     requests: Callable[[Setup], list[Request]]
@@ -81,7 +81,10 @@ class Experiment:
 
 
 class Results:
-    """The trials of a setup, asked for by settings: means and standard deviations over the seeds."""
+    """Results of a setup's trials, looked up by settings: values per seed, means and standard deviations.
+
+    A `change` holds the settings that differ from the setup's usual ones.
+    """
 
     def __init__(self, setup: Setup, measured: Mapping[tuple[Settings, float], Measured]) -> None:
         self._setup, self._measured = setup, measured
@@ -110,7 +113,7 @@ class Results:
 
 
 def for_seeds(setup: Setup, change: Mapping[str, Any]) -> list[Settings]:
-    """The settings with every seed; γ is the setup's largest and k is ⌊ln n⌋ unless the change says otherwise."""
+    """The changed settings with every seed; by default γ is the setup's largest and k is ⌊ln n⌋."""
     usual = {"walks": setup.walks[-1], "bins": setup.usual_bins, **change}
     return [Settings.from_mapping({**usual, "seed": seed}) for seed in range(setup.seeds)]
 
@@ -126,23 +129,25 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
 
 
 def percent(values: Sequence[float]) -> str:
-    """The same for changes in percent, with a sign."""
+    """Mean ± standard deviation of changes in percent, with a sign."""
     return f"{np.mean(values):+.2f} ± {np.std(values):.2f} %"
 
 
 def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str) -> Claim:
-    """Judge a change in percent: reproduced within two standard deviations over the seeds, or one point if that's more.
+    """Compare a change in percent with the paper's.
+
+    It counts as reproduced within two standard deviations over our seeds, or within MIN_TOLERANCE if that is more.
 
     >>> compare("Fig. 8", "micro-F1", 1.7, [1.0, 1.4, 1.2], "").verdict
     'reproduced'
     >>> compare("Fig. 8", "micro-F1", 9.0, [1.0, 1.4, 1.2], "").verdict
     'differs'
     """
-    tolerance = max(LEAST_TOLERANCE, 2 * float(np.std(ours)))
+    tolerance = max(MIN_TOLERANCE, 2 * float(np.std(ours)))
     verdict = "reproduced" if abs(float(np.mean(ours)) - paper) <= tolerance else "differs"
     return Claim(where, what, f"{paper:+.2f} %", percent(ours), verdict, why)
 
 
 def untested(where: str, what: str, paper: str) -> Claim:
-    """A claim about data that isn't here."""
+    """A claim about a dataset that isn't part of this run."""
     return Claim(where, what, paper, "–", "can't be tested", "The dataset isn't part of this run.")

@@ -1,7 +1,7 @@
-"""Beyond the paper: micro-F1 against hops per walk, for every predictor and growing bursts.
+"""Beyond the paper: micro-F1 against hops per walk, for every predictor and increasing bursts.
 
-A burst is what a triggered visit writes: the next vertex and the predicted ones after it. With p = 1 every visit
-triggers, so burst 1 is the plain walk and burst 40 a walk that hardly leaves its first device.
+The burst is the number of entries that a triggered visit writes: the next vertex and the predicted ones after it. With
+p = 1 every visit triggers, so burst 1 is the plain walk, and at burst 40 a walk hardly leaves its first device.
 """
 
 from typing import Any
@@ -20,17 +20,17 @@ from fedwalk.experiments.finding import (
     requests,
     spread,
 )
-from fedwalk.experiments.laboratory import Request
 from fedwalk.experiments.setup import Setup
+from fedwalk.experiments.trials import Request
 from fedwalk.settings import PRESETS
 
 BURSTS = {"tree": (2, 4, 10), "degree": (2, 4, 10), "triad": (2, 3, 4, 6, 10, 20, 40)}
 PLAIN: dict[str, Any] = {"predict": 0.0}
-"""FedWalk without a predictor: encoded entries, every hop sent."""
+"""FedWalk without a predictor: entries are encoded, and every step is a hop."""
 
 
-def points(setup: Setup) -> list[tuple[str, dict[str, Any]]]:
-    """A name and settings for each point."""
+def points() -> list[tuple[str, dict[str, Any]]]:
+    """The name and the settings of each point of the chart."""
     predicted = [
         (f"{predictor}, burst {burst}", {"predictor": predictor, "predict": 1.0, "burst": burst})
         for predictor, bursts in BURSTS.items()
@@ -41,16 +41,16 @@ def points(setup: Setup) -> list[tuple[str, dict[str, Any]]]:
 
 
 def trials(setup: Setup) -> list[Request]:
-    """All points, and DeepWalk to compare with."""
-    return requests(setup, [METHODS["DeepWalk"], *(change for _, change in points(setup))], (setup.ratio,))
+    """Request all points, and DeepWalk as the reference."""
+    return requests(setup, [METHODS["DeepWalk"], *(change for _, change in points())], (setup.ratio,))
 
 
 def present(setup: Setup, results: Results) -> Finding:
-    """One chart and one table, best saver last."""
+    """One chart and one table: F1, hops and bytes of each point."""
     score = f"micro_f1@{setup.ratio:g}"
     baseline, _ = results.mean(METHODS["DeepWalk"], score)
     rows = []
-    for name, change in points(setup):
+    for name, change in points():
         hop_bytes = float(np.mean([trial.hop_bytes_per_walk for trial in results.each(change)]))
         scores = [100 * s for s in results.scores(change, score)]
         loss = percent(results.change(METHODS["DeepWalk"], change, score))
@@ -64,7 +64,7 @@ def present(setup: Setup, results: Results) -> Finding:
     header = ["walk", "hops per walk", "bytes of hops per walk", "micro-F1", "against DeepWalk"]
     table = Table("frontier", f"{setup.title}: the price of fewer messages", header, rows)
     text = f"Micro-F1 in % at T_R = {setup.ratio:g}, ± the standard deviation over {setup.seeds} seeds. "
-    text += "In the chart a walk without any hop stands at 0.5."
+    text += "The chart's axis is logarithmic: a walk without hops is drawn at 0.5."
     return Finding("frontier", "Fewer messages: the frontier", text, [table], [chart], [])
 
 
@@ -76,11 +76,11 @@ def _line(results: Results, score: str, predictor: str) -> Series:
 
 
 def _presets(results: Results, score: str) -> list[Series]:
-    found = []
+    series = []
     for name, preset in PRESETS.items():
         mean, std = results.mean(preset, score)
-        found.append(Series(f"preset {name}", [results.hops(preset)], [mean], [std]))
-    return found
+        series.append(Series(f"preset {name}", [results.hops(preset)], [mean], [std]))
+    return series
 
 
 EXPERIMENT = Experiment("frontier", trials, present)

@@ -1,23 +1,23 @@
-"""Beyond the paper: which of two pairs of vertices is an edge, told from vectors that never saw it."""
+"""Beyond the paper: link prediction, which tells held-out edges from non-edges by vectors trained without them."""
 
 from fedwalk.experiments.figure_5 import METHODS
 from fedwalk.experiments.finding import Experiment, Finding, Results, Table, for_seeds, spread
-from fedwalk.experiments.laboratory import LINK_METHODS, Request
 from fedwalk.experiments.setup import Setup
+from fedwalk.experiments.trials import LINK_METHODS, Request
 
 HELD_OUT = 0.2
 SCORES = {"auc": "AUC", "average_precision": "average precision"}
 
 
 def trials(setup: Setup) -> list[Request]:
-    """Both methods on the graph without a fifth of its edges."""
+    """Request both methods on the graph without a fifth of its edges."""
     return [
         Request(settings, held_out=HELD_OUT) for change in METHODS.values() for settings in for_seeds(setup, change)
     ]
 
 
 def present(setup: Setup, results: Results) -> Finding:
-    """AUC and average precision."""
+    """AUC and average precision of both methods."""
     rows = [
         [name, method, *(spread(results.scores(change, f"{score}@{method}", HELD_OUT), 4) for score in SCORES)]
         for name, change in METHODS.items()

@@ -1,4 +1,4 @@
-"""Charts of findings as PNG and SVG, by matplotlib (the extra `figures`)."""
+"""Charts of findings as PNG and SVG files. Needs matplotlib (the extra `figures`)."""
 
 from importlib.util import find_spec
 from itertools import cycle
@@ -9,14 +9,14 @@ from fedwalk.experiments.finding import Chart
 
 MARKERS = "osD^vP*X"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
-"""Okabe and Ito's palette, told apart by colour-blind readers too."""
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
 LEVEL_STYLES = ("--", ":", "-.")
-MOST_TICKS = 10
-"""Up to so many places on the x axis, all are named."""
+MAX_TICKS = 10
+"""Up to this number of distinct x values, each one gets a tick."""
 
 
 def check_available() -> None:
-    """Refuse before the work, not after it."""
+    """Raise an error if matplotlib is missing, so that a command can fail before any trial runs."""
     if find_spec("matplotlib") is None:
         raise SettingsError('figures need matplotlib: pip install "fedwalk[figures]", or leave them out: --no-figures.')
 
@@ -25,7 +25,9 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
     """Write the chart as NAME.png and NAME.svg."""
     import matplotlib
 
+    # The fixed salt, like Date: None below, makes the SVG the same bytes on every run.
     with matplotlib.rc_context({"svg.hashsalt": chart.name, "svg.fonttype": "none", "font.size": 10}):
+        # Figure instead of pyplot: no global state, and no display is needed.
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -36,7 +38,7 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
         for style, (label, level) in zip(cycle(LEVEL_STYLES), chart.levels.items(), strict=False):
             axes.axhline(level, linestyle=style, color="#555555", label=label)
         places = sorted({x for series in chart.series for x in series.x})
-        if len(places) <= MOST_TICKS and not chart.x_log:
+        if len(places) <= MAX_TICKS and not chart.x_log:
             axes.set_xticks(places)
         if chart.x_log:
             axes.set_xscale("log")

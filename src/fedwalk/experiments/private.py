@@ -1,4 +1,4 @@
-"""Beyond the paper: what proved privacy costs. Micro-F1 of protocol `ldp` against its total ε per edge."""
+"""Beyond the paper: what proved privacy costs, as micro-F1 of protocol `ldp` by its total ε per edge."""
 
 import math
 from typing import Any
@@ -15,18 +15,18 @@ from fedwalk.experiments.finding import (
     requests,
     spread,
 )
-from fedwalk.experiments.laboratory import Request
 from fedwalk.experiments.setup import Setup
+from fedwalk.experiments.trials import Request
 
 EPSILONS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 EMBEDS = ("spectral", "skipgram")
 OPEN: dict[str, dict[str, Any]] = {**METHODS, "spectral, no noise": {"protocol": "deepwalk", "embed": "spectral"}}
-"""What there is to compare with; FedWalk's ε is nominal, its privacy loss unbounded."""
+"""Methods without proved privacy, as references. FedWalk's ε is nominal: its privacy loss is unbounded."""
 USUAL_RATIO = 0.5
 
 
 def private(epsilon: float, embed: str) -> dict[str, Any]:
-    """The settings of one point."""
+    """The settings of one point of the chart."""
     return {"protocol": "ldp", "epsilon": epsilon, "embed": embed}
 
 
@@ -35,13 +35,13 @@ def _ratio(setup: Setup) -> float:
 
 
 def trials(setup: Setup) -> list[Request]:
-    """Every ε with both embeddings, and what they are compared with."""
+    """Request every ε with both embeddings, and the references."""
     points = [private(epsilon, embed) for epsilon in EPSILONS for embed in EMBEDS]
     return requests(setup, [*OPEN.values(), *points], (_ratio(setup),))
 
 
 def present(setup: Setup, results: Results) -> Finding:
-    """One chart, one table."""
+    """Micro-F1 by ε for both embeddings, as a table and a chart."""
     ratio = _ratio(setup)
     score = f"micro_f1@{ratio:g}"
     rows = []
@@ -63,11 +63,12 @@ def present(setup: Setup, results: Results) -> Finding:
         {name: results.mean(change, score)[0] for name, change in METHODS.items()},
     )  # fmt: skip
     graph = setup.graph
-    knee = math.log(graph.vertices**2 / (2 * graph.edges))
+    # Below this ε, most of the reported pairs are no edges.
+    half_are_edges = math.log(graph.vertices**2 / (2 * graph.edges))
     text = (
         f"Micro-F1 in % at T_R = {ratio:g}, ± the standard deviation over {setup.seeds} seeds of noise and training. "
-        f"ε is for the whole run, proved; FedWalk's is nominal. Half of the reported pairs are edges at "
-        f"ε ≈ ln(n / mean degree) = {knee:.1f}. No label plays a part in the decoding."
+        f"ε covers the whole run and is proved; FedWalk's is nominal. Half of the reported pairs are edges at "
+        f"ε ≈ ln(n / mean degree) = {half_are_edges:.1f}. The decoding doesn't use labels."
     )
     table = Table("private", f"{setup.title}: what proved privacy costs", header, rows)
     return Finding("ldp", "Proved privacy: micro-F1 against ε", text, [table], [chart], [])

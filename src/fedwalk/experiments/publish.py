@@ -1,4 +1,4 @@
-"""Findings as files: JSON and CSV for programs, Markdown for a repository, one HTML page for a browser."""
+"""Write findings to files: JSON and CSV for programs, Markdown for a repository, one HTML page for a browser."""
 
 import csv
 import io
@@ -13,18 +13,18 @@ from fedwalk import __version__
 from fedwalk.experiments.finding import Claim, Finding, Table
 from fedwalk.experiments.plots import draw
 from fedwalk.experiments.setup import Setup
-from fedwalk.run_folder import write_text
+from fedwalk.run.folder import write_text
 
 RULE = (
-    "A change in percent counts as reproduced if it lies within two standard deviations over our seeds of the paper's, "
-    "or within one percentage point, whichever is more. Nothing was tuned to match."
+    "A change in percent counts as reproduced if it differs from the paper's by at most two standard deviations over "
+    "our seeds, or by at most one percentage point, whichever is more. Nothing was tuned to match."
 )
 CLAIMS = ["where", "claim", "paper", "here", "verdict", "why"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What is published, of what, by which command, on which day."""
+    """The findings on one setup, with the command and the day that produced them."""
 
     setup: Setup
     findings: list[Finding]
@@ -33,7 +33,7 @@ class Edition:
 
     @property
     def claims(self) -> list[Claim]:
-        """All claims, those that can be tested first."""
+        """All claims, the ones that could be tested first."""
         every = [claim for finding in self.findings for claim in finding.claims]
         return sorted(every, key=lambda claim: claim.verdict == "can't be tested")
 
@@ -45,7 +45,7 @@ class Edition:
 
 
 def publish(edition: Edition, folder: Path, *, figures: bool = True) -> Path:
-    """Write everything into the folder; returns the page."""
+    """Write all files into the folder, and return the path of the HTML page."""
     folder.mkdir(parents=True, exist_ok=True)
     for finding in edition.findings:
         for table in finding.tables:
@@ -71,14 +71,14 @@ def read_claims(folder: Path) -> list[list[str]]:
 
 
 def as_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows with a header, quoted where need be."""
+    """Rows with a header as CSV text, quoted where necessary."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
 
 
 def as_markdown(edition: Edition, figures: bool) -> str:
-    """The findings for a repository, with links to the figures."""
+    """The findings as Markdown, with links to the figures."""
     parts = [f"# {edition.setup.title}", f"{edition.about} Made by `{edition.command}`."]
     for finding in edition.findings:
         parts += [f"## {finding.title}", finding.text]
@@ -112,7 +112,7 @@ figure svg { max-width: 100%; height: auto; display: block; }
 
 
 def as_page(edition: Edition, folder: Path | None) -> str:
-    """One HTML page that needs nothing else; figures are drawn into it."""
+    """The findings as one self-contained HTML page; figures are inlined as SVG."""
     title = escape(edition.setup.title)
     made = f"{escape(edition.about)} Made by <code>{escape(edition.command)}</code>."
     parts = [f"<h1>FedWalk on {title}</h1>", f"<p>{made}</p>"]
@@ -126,7 +126,7 @@ def as_page(edition: Edition, folder: Path | None) -> str:
     if edition.claims:
         rows = [[*asdict(claim).values()] for claim in edition.claims]
         parts += ["<h2>Claim by claim</h2>", f"<p>{escape(RULE)}</p>"]
-        parts.append(_html_table(Table("claims", "The paper's numbers beside ours", CLAIMS, rows)))
+        parts.append(_html_table(Table("claims", "The paper's numbers compared with ours", CLAIMS, rows)))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>FedWalk on {title}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'

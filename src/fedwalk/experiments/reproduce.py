@@ -1,4 +1,4 @@
-"""The paper's experiments on one graph: which there are, running them, publishing what they found."""
+"""Run the paper's experiments on one graph and publish the findings."""
 
 from datetime import date
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 from fedwalk.errors import SettingsError
 from fedwalk.experiments import figure_5, figure_7, figure_8, figure_9, frontier, link_prediction, private, theorems
 from fedwalk.experiments.finding import Experiment, Results
-from fedwalk.experiments.laboratory import Laboratory
 from fedwalk.experiments.publish import Edition, publish
 from fedwalk.experiments.setup import Setup
-from fedwalk.stages import Progress
+from fedwalk.experiments.trials import Trials
+from fedwalk.run.stages import StageProgress, ignore_progress
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.key: module.EXPERIMENT
@@ -20,7 +20,7 @@ ALIASES = {"6": "5"}
 
 
 def chosen(names: str) -> list[Experiment]:
-    """Experiments from a comma-separated list, or all of them.
+    """The experiments that a comma-separated list names, in the order of EXPERIMENTS; "all" names all of them.
 
     >>> [experiment.key for experiment in chosen("6,theorems")]
     ['5', 'theorems']
@@ -41,13 +41,13 @@ def reproduce(
     *,
     command: str,
     figures: bool = True,
-    progress: Progress | None = None,
+    on_progress: StageProgress | None = None,
 ) -> Path:
-    """Run what isn't on disk yet, write everything; returns the page."""
+    """Run the trials that aren't on disk yet, write all findings, and return the path of the HTML page."""
     requests = [request for experiment in experiments for request in experiment.requests(setup)]
-    laboratory = Laboratory(setup, folder / "trials")
-    report = progress or (lambda stage, done, total: None)
-    results = Results(setup, laboratory.measure(requests, lambda done, total: report("trials", done, total)))
-    report("trials", 1, 1)
+    trials = Trials(setup, folder / "trials")
+    announce = on_progress or ignore_progress
+    results = Results(setup, trials.measure(requests, lambda done, total: announce("trials", done, total)))
+    announce("trials", 1, 1)
     findings = [experiment.present(setup, results) for experiment in experiments]
     return publish(Edition(setup, findings, command, date.today()), folder, figures=figures)

@@ -1,7 +1,7 @@
-"""What an experiment runs on: a graph, and the paper's choices of T_R, k, ε, p and γ for it (Sec. 5).
+"""The setup of an experiment: a graph, and the paper's choices of T_R, k, ε, p and γ for it (Sec. 5).
 
-The paper has two datasets. Any other graph gets BlogCatalog's choices, as far as its size allows. Where a dataset can't
-be had, a generated graph may stand in; it is called generated wherever its numbers appear.
+The paper has two datasets. Any other graph gets BlogCatalog's choices, as far as its size allows. If a dataset isn't
+available, a generated graph can take its place; its numbers are then marked as generated everywhere.
 """
 
 import math
@@ -16,9 +16,8 @@ from fedwalk.graph.datasets import DATASETS, is_here, path, resolve_graph
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A graph with the parameters that the figures sweep."""
+    """A graph with the values of each parameter that the figures vary."""
 
-    name: str
     title: str
     graph: Graph
     dataset: str | None
@@ -34,12 +33,12 @@ class Setup:
 
     @property
     def usual_bins(self) -> int:
-        """k = ⌊ln n⌋, written out: the default and a sweep's last value are then the same trial."""
+        """k = ⌊ln n⌋ as an explicit number, so that the default and the last value of a sweep are the same trial."""
         return largest_bins(self.graph)
 
     @property
     def ratio(self) -> float:
-        """The T_R at which single numbers are given: the largest of the paper's."""
+        """The T_R used where an experiment reports a single one: the largest."""
         return self.ratios[-1]
 
 
@@ -58,43 +57,44 @@ GENERATED: dict[str, tuple[str, Callable[[], Graph]]] = {
         lambda: social_network(2700, 4, 7, mixing=0.2, exponent=3.0, overlap=0.0, seed=3),
     ),
 }
-"""Graphs that anyone can make: a title and how."""
+"""Graphs generated on demand, by name: a title, and the function that makes the graph."""
 
 BLOGCATALOG = ((0.1, 0.2, 0.3, 0.4, 0.5, 0.6), (0.1, 0.2, 0.5, 0.6), (3, 5, 7, 9), (20, 40, 60, 80))
 FLICKR = (tuple(i / 100 for i in range(1, 11)), (0.01, 0.02, 0.09, 0.1), (5, 7, 9, 11), (10, 20, 40, 60, 80))
-"""T_R of the curves, T_R of the sweeps, k, γ. The paper's list of Flickr's T_R ends in 0.01 twice; 0.1 is meant."""
+"""T_R of the curves, T_R of the sweeps, k, γ. The paper's list for Flickr ends in 0.01 again, a misprint of 0.1."""
 
 
 def set_up(name: str, *, seeds: int = 3, splits: int = 5, walks: int = 80, threads: int | None = None) -> Setup:
-    """The setup for a dataset's name, a generated graph's or a file; γ is capped at `walks`."""
+    """The setup for the name of a dataset or generated graph, or for a graph file; γ is capped at `walks`."""
     title, graph, dataset = _find(name)
     if graph.labels is None:
-        raise InputError(f"{name}: has no labels, and the paper's experiments score vertices by their labels.")
+        need = "the paper's experiments need them. Use a dataset, or a .mat file with a `group` matrix"
+        raise InputError(f"{name}: the graph has no labels, but {need}.")
     ratios, sweep, bins, counts = FLICKR if name in ("flickr", "flickr-like") else BLOGCATALOG
     largest = largest_bins(graph)
     possible = tuple(k for k in bins if k <= largest)
     return Setup(
-        name, title, graph, dataset, ratios, sweep,
+        title, graph, dataset, ratios, sweep,
         possible or (largest,), tuple(sorted({min(count, walks) for count in counts})),
         seeds=seeds, splits=splits, threads=threads,
     )  # fmt: skip
 
 
 def largest_bins(graph: Graph) -> int:
-    """⌊ln n⌋ over the vertices that take part."""
+    """⌊ln n⌋, where n counts the vertices that have a neighbour."""
     return max(1, math.floor(math.log(graph.vertices - graph.isolated)))
 
 
 def _find(name: str) -> tuple[str, Graph, str | None]:
-    """A title, the graph, and the dataset it is."""
+    """A title, the graph, and the name of the dataset if it is one."""
     if name in GENERATED:
         title, make = GENERATED[name]
         return f"{name} ({title})", make(), None
     if name in DATASETS:
         if not is_here(name) and f"{name}-like" in GENERATED:
             raise InputError(
-                f"the dataset {name} isn't here: `fedwalk data get {name}` downloads it, or use "
-                f"{name}-like, a generated graph of its size, marked as generated in every table and figure."
+                f"the dataset {name} isn't downloaded yet. Run `fedwalk data get {name}`, or use {name}-like, a "
+                "generated graph of its size, marked as generated in every table and figure."
             )
         return DATASETS[name].title.split(":")[0], load_graph(path(name)), name
     return Path(name).name, load_graph(resolve_graph(name)), None

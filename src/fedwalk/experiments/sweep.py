@@ -1,4 +1,4 @@
-"""What Figures 7 and 8 share: one setting swept, micro-F1 at four T_R, the change from its smallest to its largest."""
+"""What Figures 7 and 8 have in common: micro-F1 at four T_R while one setting varies from its smallest value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +17,17 @@ from fedwalk.experiments.finding import (
     spread,
     untested,
 )
-from fedwalk.experiments.laboratory import Request
 from fedwalk.experiments.setup import Setup
+from fedwalk.experiments.trials import Request
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A figure that sweeps one setting; `paper` has, per dataset, from, to, and percent gained at each T_R."""
+    """A figure that varies one setting.
+
+    `paper` has, per dataset, the first and the last value of the setting, and the gain in percent at each T_R. `why` is
+    our explanation of the difference.
+    """
 
     key: str
     title: str
@@ -33,15 +37,15 @@ class Sweep:
     why: str
 
     def values(self, setup: Setup) -> Sequence[float]:
-        """What the setting is set to."""
+        """The values of the setting, ascending."""
         return setup.bins if self.setting == "bins" else setup.epsilons
 
     def trials(self, setup: Setup) -> list[Request]:
-        """One request per value and seed."""
+        """Request every value with every seed."""
         return requests(setup, [{self.setting: value} for value in self.values(setup)], setup.sweep_ratios)
 
     def present(self, setup: Setup, results: Results) -> Finding:
-        """Scores per value, and what is gained from the first to the last."""
+        """Micro-F1 per value, and the gain from the first value to the last."""
         values, ratios = self.values(setup), setup.sweep_ratios
         scores = {
             value: [results.scores({self.setting: value}, f"micro_f1@{ratio:g}") for ratio in ratios]
@@ -66,20 +70,20 @@ class Sweep:
         return Finding(self.key, self.title, text, [table], [chart], self.claims(setup, results))
 
     def claims(self, setup: Setup, results: Results) -> list[Claim]:
-        """What the paper says is gained."""
-        found = []
+        """Compare the gains that the paper reports with ours."""
+        compared = []
         for dataset, (first, last, gains) in self.paper.items():
             for place, paper in enumerate(gains):
                 here = setup.dataset == dataset and {first, last} <= set(self.values(setup))
                 ratio = f"T_R = {setup.sweep_ratios[place]:g}" if here else f"T_R number {place + 1}"
                 what = f"micro-F1 from {self.letter} = {first:g} to {last:g}, {dataset}, {ratio}"
                 if not here:
-                    found.append(untested(f"Fig. {self.key}", what, f"{paper:+.2f} %"))
+                    compared.append(untested(f"Fig. {self.key}", what, f"{paper:+.2f} %"))
                     continue
                 score = f"micro_f1@{setup.sweep_ratios[place]:g}"
                 ours = results.change(self._at(first), self._at(last), score)
-                found.append(compare(f"Fig. {self.key}", what, paper, ours, self.why))
-        return found
+                compared.append(compare(f"Fig. {self.key}", what, paper, ours, self.why))
+        return compared
 
     def _at(self, value: float) -> dict[str, Any]:
         return {self.setting: value}

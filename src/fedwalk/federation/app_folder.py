@@ -1,15 +1,16 @@
-"""The Flower app: two lines of code that name fedwalk's own, and what Flower wants to know about them.
+"""The folder of the Flower app: two modules that import fedwalk's apps, and the metadata that Flower requires.
 
-Server and holders write the same folder from their own installation. Flower ships the server's to every holder and
-would run whatever it contains; a holder runs it only if it is, byte for byte, the app that it would write itself.
+The server and the holders each write the folder from their own installation. Flower sends the server's app to all
+holders and would run any code in it; a holder runs it only if it equals, byte for byte, the app that it wrote itself.
 """
 
-import hashlib
 from pathlib import Path
 
 from fedwalk import __version__
-from fedwalk.federation.private_file import make_private_folder, write_text
+from fedwalk.util.files import make_private_folder, write_private
 
+# Every byte of these files enters the bundle's digest: after a change, older holders refuse a newer server.
+# `job` must be declared here, because Flower refuses run settings that the app doesn't have.
 PYPROJECT = f"""\
 [build-system]
 requires = ["hatchling"]
@@ -37,25 +38,19 @@ job = ""
 """
 
 SERVER, HOLDER = '"""The server\'s part."""', '"""A holder\'s part."""'
+# The app contains no logic of its own, so holders run the fedwalk that they have installed, not what the server ships.
 FILES = {
     "pyproject.toml": PYPROJECT,
     "fedwalk_app/__init__.py": '"""FedWalk as a Flower app."""\n',
-    "fedwalk_app/server.py": f"{SERVER}\n\nfrom fedwalk.federation import server_app\n\napp = server_app.app\n",
-    "fedwalk_app/client.py": f"{HOLDER}\n\nfrom fedwalk.federation import client_app\n\napp = client_app.app\n",
+    "fedwalk_app/server.py": f"{SERVER}\n\nfrom fedwalk.federation.apps import server_app\n\napp = server_app.app\n",
+    "fedwalk_app/client.py": f"{HOLDER}\n\nfrom fedwalk.federation.apps import client_app\n\napp = client_app.app\n",
 }
 
 
 def write_app(folder: Path) -> Path:
-    """Write the app, ready for `flwr run`."""
+    """Write the app's folder, for `flwr run`."""
     for name, text in FILES.items():
         path = folder / name
         make_private_folder(path.parent)
-        write_text(path, text)
+        write_private(path, text)
     return folder
-
-
-def app_digest(folder: Path) -> str:
-    """SHA-256 of the bundle that Flower would ship of this folder."""
-    from flwr.cli.build import build_fab_from_disk
-
-    return hashlib.sha256(build_fab_from_disk(folder)).hexdigest()

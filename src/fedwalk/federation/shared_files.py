@@ -1,7 +1,7 @@
-"""Small files by which the processes of one folder tell each other how things stand, read with care.
+"""Readers of the small files through which the processes of one folder exchange their state.
 
-They are written by fedwalk, but a disk, an editor or another program can leave anything in them. Each is bounded before
-it is parsed and checked for types after; what is wrong is an InputError that names the file and says what to do.
+fedwalk writes these files, but a failing disk, an editor or another program can damage them. So their size is limited
+before they are parsed, and all types are checked after. An InputError names the file and says what to do.
 """
 
 import re
@@ -10,44 +10,56 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fedwalk.errors import InputError
-from fedwalk.federation.checked_json import parse_json, read_bounded, reason
+from fedwalk.util.checked_json import parse_json, read_bounded, reason
 
 T = TypeVar("T")
 
 MAX_BYTES = 16 << 20
-"""Of any of these files: a federation of a hundred thousand holders has less."""
+"""Largest file that is read; a federation of a hundred thousand holders needs less."""
 MAX_PID = 2**31 - 1
+"""Process ids are signed 32-bit integers."""
 COUNTS = ("begun", "finished", "handed", "received", "refused", "bytes")
-"""What a holder counts while it walks."""
+"""The counters in a holder's progress file."""
 _STAGE = re.compile("[a-z][a-z0-9 _-]{0,39}")
-JOB = {"federation": str, "output": str, "patience": float, "keep_walks": bool, "need": int, "settings": dict}
+JOB = {
+    "federation": str,
+    "output": str,
+    "patience": float,
+    "keep_walks": bool,
+    "min_holders": int,
+    "settings": dict,
+}
+"""The fields of a job, with their types."""
 
 
 def read_nodes(path: Path) -> dict[str, int]:
-    """Flower's node id of each registered holder."""
-    return _read(path, _nodes, "Start the server again: it writes the file anew.")
+    """Read Flower's node ids of the registered holders, by name."""
+    return _read(path, _nodes, "Restart the server: it writes the file again.")
 
 
 def read_job(path: Path) -> dict[str, Any]:
-    """What `fedwalk federate run` asks the server's part to do."""
+    """Read the job that `fedwalk federate run` wrote for the server app."""
     return _read(path, _job, "Start the run again.")
 
 
 def read_progress(path: Path) -> dict[str, Any]:
-    """How far a holder's walks are: its counts, and when they began and were last written."""
-    return _read(path, _progress, "Delete it: the next walks write it anew.")
+    """Read the progress of a holder's walks: its counters, and when the walks began and the file was last written."""
+    return _read(path, _progress, "Delete it: the next walk phase writes it again.")
 
 
 def read_events(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """A run's events beyond this place in the file, and the place where the next one will begin."""
+    """Read a run's events from the offset `start` on; returns them and the offset of the next event."""
     try:
         with path.open("rb") as file:
             file.seek(start)
+            # What exceeds this is read by the next call, from the offset that is returned.
             arrived = file.read(MAX_BYTES)
-        whole = arrived[: arrived.rfind(b"\n") + 1]
-        if not whole and len(arrived) == MAX_BYTES:
+        # The last line may be incomplete while the server app is writing it.
+        complete = arrived[: arrived.rfind(b"\n") + 1]
+        if not complete and len(arrived) == MAX_BYTES:
             raise ValueError(f"a line of more than {MAX_BYTES >> 20} MB")
-        return [_event(parse_json(line)) for line in whole.splitlines()], start + len(whole)
+        return [_event(parse_json(line)) for line in complete.splitlines()], start + len(complete)
+    # The server app makes the file when it begins the run.
     except FileNotFoundError:
         return [], start
     except (OSError, ValueError) as error:
@@ -55,19 +67,21 @@ def read_events(path: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
 
 
 def read_refusals(path: Path) -> dict[str, int]:
-    """What the server's port refused in the last run, and how often; nothing if there is no such file."""
+    """Read the counts of requests that the server's port refused in the last run; empty if there is no file."""
     try:
-        return _read(path, _refusals, "Delete it: the server writes it anew.")
+        return _read(path, _refusals, "Delete it: the server writes it again.")
     except InputError as error:
+        # `_read` turns every error into an InputError, with the original as its cause.
         if isinstance(error.__cause__, FileNotFoundError):
             return {}
         raise
 
 
 def read_run_id(path: Path) -> str:
-    """Flower's id of a run."""
+    """Read Flower's id of a run."""
     try:
         text = read_bounded(path, 100).decode("ascii").strip()
+        # The id becomes an argument of Flower's command line, where other text could be taken for an option.
         if not text.isdecimal():
             raise ValueError("it isn't a number")
     except (OSError, ValueError) as error:
@@ -87,52 +101,59 @@ def _unreadable(path: Path, error: Exception, advice: str) -> InputError:
 
 
 def _nodes(content: Any) -> dict[str, int]:
-    _require(isinstance(content, dict), "it isn't an object")
-    _require(all(type(node) is int and 0 <= node < 1 << 64 for node in content.values()), "a node id isn't one")
+    require(isinstance(content, dict), "it isn't an object")
+    # Flower's node ids are unsigned 64-bit integers.
+    require(
+        all(type(node) is int and 0 <= node < 1 << 64 for node in content.values()), "a node id isn't a 64-bit number"
+    )
     return dict(content)
 
 
 def _job(content: Any) -> dict[str, Any]:
-    _require(isinstance(content, dict) and content.keys() == JOB.keys(), f"it needs {', '.join(JOB)}")
+    require(isinstance(content, dict) and content.keys() == JOB.keys(), f"it needs {', '.join(JOB)}")
     for name, kind in JOB.items():
-        _require(type(content[name]) is kind, f"{name} isn't of type {kind.__name__}")
-    _require("\0" not in content["federation"] + content["output"], "a path has a null character")
+        require(type(content[name]) is kind, f"{name} isn't of type {kind.__name__}")
+    # Otherwise the first use of the path would fail, with an error that doesn't name this file.
+    require("\0" not in content["federation"] + content["output"], "a path has a null character")
     return dict(content)
 
 
 def _progress(content: Any) -> dict[str, Any]:
-    _require(isinstance(content, dict), "it isn't an object")
+    require(isinstance(content, dict), "it isn't an object")
     for name in COUNTS:
-        _require(is_count(content.get(name)), f"{name} isn't a count")
+        require(is_count(content.get(name)), f"{name} isn't a count")
     for name in ("began", "now"):
-        _require(type(content.get(name)) in (int, float), f"{name} isn't a time")
+        require(type(content.get(name)) in (int, float), f"{name} isn't a time")
     return dict(content)
 
 
 def _event(content: Any) -> dict[str, Any]:
-    """An event has one of four forms, and nothing else is shown or acted on."""
-    _require(isinstance(content, dict), "an event isn't an object")
+    """Check an event, which has one of four forms: a stage's progress, a process id, an error, or the end."""
+    require(isinstance(content, dict), "an event isn't an object")
     if "stage" in content:
+        # The stage is printed, and the pattern keeps control characters out of the terminal.
         named = isinstance(content["stage"], str) and _STAGE.fullmatch(content["stage"]) is not None
         fits = named and is_count(content.get("done")) and is_count(content.get("total"))
-        _require(fits, "an event's stage, done or total isn't one")
+        require(fits, "an event has an invalid stage, done or total")
     elif "pid" in content:
-        _require(is_count(content["pid"]) and 1 <= content["pid"] <= MAX_PID, "an event's pid isn't one")
+        require(is_count(content["pid"]) and 1 <= content["pid"] <= MAX_PID, "an event has an invalid process id")
     else:
-        _require(isinstance(content.get("error"), str) or content.get("ended") is True, "an event of no known kind")
+        require(isinstance(content.get("error"), str) or content.get("ended") is True, "an event of unknown kind")
     return dict(content)
 
 
 def _refusals(content: Any) -> dict[str, int]:
-    _require(isinstance(content, dict) and all(map(is_count, content.values())), "it isn't an object of counts")
+    require(isinstance(content, dict) and all(map(is_count, content.values())), "it isn't an object of counts")
     return dict(content)
 
 
 def is_count(value: Any) -> bool:
-    """Whether this is a whole number from 0 on, and no truth value."""
+    """Whether this is a whole number of at least 0."""
+    # Not isinstance: bool is a subclass of int.
     return type(value) is int and value >= 0
 
 
-def _require(holds: bool, problem: str) -> None:
+def require(holds: bool, problem: str) -> None:
+    """Raise ValueError with this text unless the condition holds."""
     if not holds:
         raise ValueError(problem)

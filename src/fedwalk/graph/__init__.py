@@ -1,4 +1,4 @@
-"""The graph: what it is, how it is read from files and objects, and how a synthetic one is made."""
+"""Graphs: the value type, readers for files and Python objects, datasets, and a generator."""
 
 from fedwalk.graph.generate import social_network
 from fedwalk.graph.graph import Cleaning, Graph, Labels

@@ -1,4 +1,4 @@
-"""Adjacency lists: a line `vertex neighbour neighbour …`; a vertex alone on its line is isolated."""
+"""Reader for adjacency lists: lines of `vertex neighbour neighbour …`; a vertex alone on its line is isolated."""
 
 from array import array
 from pathlib import Path
@@ -12,7 +12,7 @@ from fedwalk.graph.text import list_separator, read_text
 
 
 def read_adjlist(path: Path) -> Graph:
-    """Read a file of one vertex and its neighbours per line.
+    """Read a file with one vertex and its neighbours per line.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "small.adjlist")
@@ -22,6 +22,7 @@ def read_adjlist(path: Path) -> Graph:
     (Graph(4 vertices, 3 edges), 1)
     """
     text = read_text(path)
+    # array("q") grows like a list, and numpy reads its memory without a copy.
     ids: dict[bytes, int] = {}
     source, target = array("q"), array("q")
     for number, fields in text.rows(list_separator(text)):

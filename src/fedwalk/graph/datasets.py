@@ -1,9 +1,9 @@
-"""Public graphs by name: where they lie, what they hold, and a folder that keeps their files.
+"""Public graphs by name: their addresses and sizes, and a cache folder for their files.
 
 These are the labelled graphs of DeepWalk (KDD '14) and node2vec (KDD '16), all of them `.mat` files with `network` and
-`group`. pooch keeps the folder: a file takes its name there only when it is whole and the right one. Where nobody has
-published a checksum, a file must at least hold as many vertices and labels as the literature says; the sha256 of the
-first one that does is written beside it and holds from then on.
+`group`. pooch manages the cache folder: a file gets its final name there only after it is complete and checked. Where
+no checksum is published, a file must have as many vertices and labels as the literature reports. The sha256 of the
+first file that does is recorded next to it, and later copies must match it.
 """
 
 import os
@@ -11,17 +11,20 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from fedwalk.errors import InputError
-from fedwalk.graph.download import Progress, download
+from fedwalk.graph.download import download
 from fedwalk.graph.graph import Graph
 from fedwalk.graph.load import FORMATS, SUFFIXES, load_graph
 from fedwalk.graph.text import existing_file
+from fedwalk.util.files import replace_file
+from fedwalk.util.parallel import Progress
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public graph. Edges are counted as its paper counts them; `sha256` is None where nobody has published it."""
+    """A public graph. `edges` is the number that its paper reports; `sha256` is None if none is published."""
 
     name: str
     title: str
@@ -66,7 +69,7 @@ DATASETS: dict[str, Dataset] = {
 
 
 def cache_folder() -> Path:
-    """The folder that keeps the files: FEDWALK_DATA, or else the system's place for caches."""
+    """The cache folder: FEDWALK_DATA if it is set, or else the system's folder for caches."""
     if chosen := os.environ.get("FEDWALK_DATA"):
         return Path(chosen).expanduser()
     import pooch
@@ -75,7 +78,7 @@ def cache_folder() -> Path:
 
 
 def find(name: str) -> Dataset:
-    """The dataset of that name, or an error that names all there are.
+    """The dataset of this name; the error for an unknown name lists all of them.
 
     Examples
     --------
@@ -88,38 +91,38 @@ def find(name: str) -> Dataset:
 
 
 def is_here(name: str) -> bool:
-    """Whether the folder has the dataset's file; nothing is read."""
+    """Whether the dataset's file is in the cache folder. The file isn't read."""
     return _place(find(name)).is_file()
 
 
 def path(name: str) -> Path:
-    """The dataset's file in the cache folder, after a look at its checksum.
+    """The dataset's file in the cache folder, after its checksum was verified.
 
     Raises
     ------
     InputError
-        If it isn't there or isn't what it was; the message says how to get it.
+        If the file is missing or was changed; the message says how to get it.
     """
     dataset = find(name)
     file = _place(dataset)
     if not file.is_file():
         raise InputError(
-            f"the dataset {name} isn't here yet, there is no {file}. Run `fedwalk data get {name}` to download it, "
+            f"the dataset {name} isn't downloaded yet: there is no {file}. Run `fedwalk data get {name}`, "
             f"or `fedwalk data get {name} --from FILE` if you have {dataset.file}"
         )
     _check_sum(dataset, file, str(file))
     return file
 
 
-def get(name: str, *, progress: Progress | None = None) -> Path:
-    """Download a dataset, unless its file is here and sound.
+def get(name: str, *, on_progress: Progress | None = None) -> Path:
+    """Download a dataset, unless its file is in the cache folder already and passes its check.
 
     Parameters
     ----------
     name : str
         One of `DATASETS`.
-    progress : callable, optional
-        Called with (bytes that have come, bytes there are); the latter is 0 if the server doesn't say.
+    on_progress : callable, optional
+        Called with (bytes received, total bytes); the total is 0 if the server doesn't announce it.
 
     Returns
     -------
@@ -136,34 +139,39 @@ def get(name: str, *, progress: Progress | None = None) -> Path:
         registry={dataset.file: _expected_sum(dataset)},
         urls={dataset.file: dataset.url},
     )
-    file = Path(cache.fetch(dataset.file, downloader=_downloader(dataset, progress)))
+    file = Path(cache.fetch(dataset.file, downloader=_downloader(dataset, on_progress)))
     if _expected_sum(dataset) is None:
-        _admit(dataset, file, str(file))  # somebody laid it there by hand
+        _admit(dataset, file, str(file))  # the file was placed there manually, so it was never checked
     return file
 
 
 def put(name: str, file: str | os.PathLike[str]) -> Path:
-    """Copy a dataset's file that came by another way into the cache folder, if it is the right one."""
+    """Copy a file obtained elsewhere into the cache folder, if it is the dataset's."""
     dataset = find(name)
     given = existing_file(file)
     place = _made_folder() / dataset.file
-    partial = place.with_name(f"{place.name}.{os.getpid()}.partial")
-    try:
-        shutil.copyfile(given, partial)
-        _admit(dataset, partial, str(given))
-        partial.replace(place)
-    finally:
-        partial.unlink(missing_ok=True)
+
+    def copy(target: BinaryIO) -> None:
+        with given.open("rb") as source:
+            shutil.copyfileobj(source, target)
+        target.flush()
+        # The copy is checked on disk, before it replaces an existing file.
+        _admit(dataset, Path(target.name), str(given))
+
+    replace_file(place, copy)
     return place
 
 
 def load(name: str) -> Graph:
-    """The graph of a dataset that is in the cache folder, with its labels."""
+    """Load the graph and labels of a dataset that is in the cache folder."""
     return load_graph(path(name))
 
 
 def resolve_graph(name_or_path: str) -> str:
-    """What a command line calls a graph: a file that is there, or else a dataset, or else the text as it is.
+    """The path that a graph argument of a command stands for.
+
+    An existing file comes first, then a dataset of this name. Any other text is returned unchanged: reading it then
+    fails with the reader's error.
 
     Examples
     --------
@@ -186,12 +194,12 @@ def _made_folder() -> Path:
 
 
 def _record(dataset: Dataset) -> Path:
-    """Where the checksum of the first file is written, in the form that `sha256sum --check` reads."""
+    """The file that records the checksum of the first copy, in the format of `sha256sum --check`."""
     return _place(dataset).with_name(f"{dataset.file}.sha256")
 
 
 def _expected_sum(dataset: Dataset) -> str | None:
-    """The published checksum, or else that of the first file that came, or else none."""
+    """The published checksum, or else the recorded one of the first copy, or else None."""
     record = _record(dataset)
     if dataset.sha256 is not None or not record.is_file():
         return dataset.sha256
@@ -199,23 +207,23 @@ def _expected_sum(dataset: Dataset) -> str | None:
 
 
 def _check_sum(dataset: Dataset, file: Path, origin: str) -> str:
-    """The file's sha256; an error if another one is expected."""
+    """The file's sha256; InputError if a different one is expected."""
     import pooch
 
-    found, expected = str(pooch.file_hash(str(file))), _expected_sum(dataset)
-    if expected is None or found == expected:
-        return found
-    known = "published" if dataset.sha256 is not None else "of the first copy that came"
-    other = "" if dataset.sha256 is not None else f". To trust this one instead, delete {_record(dataset)} first"
+    actual, expected = str(pooch.file_hash(str(file))), _expected_sum(dataset)
+    if expected is None or actual == expected:
+        return actual
+    known = "published" if dataset.sha256 is not None else "recorded"
+    other = "" if dataset.sha256 is not None else f". To accept this file instead, delete {_record(dataset)} first"
     raise InputError(
-        f"{origin}: not the expected {dataset.file}: its sha256 is {found}, the one {known} is {expected}. Run "
-        f"`fedwalk data get {dataset.name}` for a new copy, or name one with --from FILE{other}"
+        f"{origin}: not the expected {dataset.file}: its sha256 is {actual}, but the {known} one is {expected}. Run "
+        f"`fedwalk data get {dataset.name}` for a new copy, or give one with --from FILE{other}"
     )
 
 
 def _admit(dataset: Dataset, file: Path, origin: str) -> None:
-    """Check a file that has just come; where no checksum is known, by its content, and then write its checksum down."""
-    found = _check_sum(dataset, file, origin)
+    """Check a new file: by its checksum, or if none is known by its content, whose checksum is then recorded."""
+    checksum = _check_sum(dataset, file, origin)
     if _expected_sum(dataset) is not None:
         return
     try:
@@ -226,21 +234,24 @@ def _admit(dataset: Dataset, file: Path, origin: str) -> None:
     if (graph.vertices, labels) != (dataset.vertices, dataset.labels):
         raise InputError(
             f"{origin}: not the dataset {dataset.name}: {graph.vertices:,} vertices and {labels:,} labels, "
-            f"it should have {dataset.vertices:,} and {dataset.labels:,}; look for another copy"
+            f"expected {dataset.vertices:,} and {dataset.labels:,}; use another copy"
         )
-    _record(dataset).write_text(f"{found}  {dataset.file}\n", encoding="utf-8")
+    _record(dataset).write_text(f"{checksum}  {dataset.file}\n", encoding="utf-8")
 
 
-def _downloader(dataset: Dataset, progress: Progress | None) -> Callable[[str, str, object], None]:
-    """What pooch calls with an address and a temporary file, which it names and keeps only if all went well."""
+def _downloader(dataset: Dataset, on_progress: Progress | None) -> Callable[[str, str, object], None]:
+    """The function that pooch calls with an address and a temporary file.
+
+    pooch gives the file its final name only if the function returns without an error.
+    """
 
     def fetch(url: str, output: str, _: object) -> None:
         try:
-            download(url, Path(output), progress)
+            download(url, Path(output), on_progress)
         except InputError as error:
             raise InputError(
-                f"{error}, so {dataset.name} could not be downloaded. Try again later, or get {dataset.file} "
-                f"by another way and run `fedwalk data get {dataset.name} --from FILE`"
+                f"{error}, so {dataset.name} could not be downloaded. Try again later, or obtain {dataset.file} "
+                f"elsewhere and run `fedwalk data get {dataset.name} --from FILE`"
             ) from error
         _admit(dataset, Path(output), url)
 

@@ -1,57 +1,58 @@
-"""One file over HTTP, whole or not at all, and failures in words a person can act on."""
+"""Download one file over HTTP, completely or not at all, with errors that say what to do."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from fedwalk.errors import InputError
+from fedwalk.util.parallel import Progress
 
 CHUNK = 1 << 16
-"""Bytes between two reports of progress."""
-
-Progress = Callable[[int, int], None]
-"""Called with the bytes that have come and the bytes there are, 0 if the server doesn't say."""
+"""Bytes between two calls of `on_progress`."""
 
 
-def download(url: str, output: Path, progress: Progress | None = None) -> None:
-    """Download into a file; an `InputError` names the address and the reason, if it can't be done."""
+def download(url: str, output: Path, on_progress: Progress | None = None) -> None:
+    """Download into a file; on failure, an InputError names the address and the reason.
+
+    Progress is in bytes; the total is 0 if the server doesn't announce it.
+    """
     import pooch
     import requests
 
-    meter = _Meter(progress)
-    # A temporary file is its owner's alone; written anew it can be read by all who may use a shared folder.
+    meter = _Meter(on_progress)
+    # pooch's temporary file is readable by its owner only. A newly created one gets the usual permissions, so that
+    # other users can read it in a shared cache folder.
     output.unlink(missing_ok=True)
-    # Packed for the way, a file could not be compared with its announced size.
+    # A compressed transfer announces the compressed size, which says nothing about the file's.
     fetch = pooch.HTTPDownloader(meter, chunk_size=CHUNK, headers={"Accept-Encoding": "identity"})
     try:
         fetch(url, str(output), None)
     except requests.RequestException as error:
         raise InputError(f"{url}: {_reason(error)}") from error
     size = output.stat().st_size
-    if size < meter.total:  # not every version of the libraries below notices
-        raise InputError(f"{url}: the connection broke off after {size:,} of {meter.total:,} bytes")
+    if size < meter.total:  # not every version of requests and urllib3 notices
+        raise InputError(f"{url}: the connection was lost after {size:,} of {meter.total:,} bytes")
 
 
 @dataclass(slots=True)
 class _Meter:
-    """What pooch takes for a progress bar."""
+    """The interface of a progress bar, as pooch calls it."""
 
-    report: Progress | None
+    on_progress: Progress | None
     total: int = 0
     done: int = 0
 
     def update(self, count: int) -> None:
-        """Count bytes; pooch counts whole chunks, so the last one may be too many."""
+        """Count bytes. pooch counts whole chunks, so the last call may exceed the total."""
         self.done += count
-        if self.report is not None:
-            self.report(min(self.done, self.total) if self.total else self.done, self.total)
+        if self.on_progress is not None:
+            self.on_progress(min(self.done, self.total) if self.total else self.done, self.total)
 
     def reset(self) -> None:
-        """Begin again; pooch then counts the whole file once, if it knows how long it is."""
+        """Start from zero; at the end pooch resets the bar and then counts the whole file at once."""
         self.done = 0
 
     def close(self) -> None:
-        """Nothing to close, but pooch asks for it."""
+        """Do nothing: required by pooch."""
 
 
 def _reason(error: OSError) -> str:
@@ -64,4 +65,4 @@ def _reason(error: OSError) -> str:
         return "the server doesn't answer in time"
     if isinstance(error, requests.ConnectionError):
         return "the server can't be reached"
-    return "the connection broke off"
+    return "the connection was lost"

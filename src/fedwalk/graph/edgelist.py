@@ -1,4 +1,7 @@
-"""Edge lists: a line `vertex vertex [weight]` for every undirected edge."""
+"""Reader for edge lists: a line `vertex vertex [weight]` for every undirected edge.
+
+A file of plain integers is parsed as one table, which is faster; any other file is read line by line.
+"""
 
 import io
 import re
@@ -29,7 +32,7 @@ _EXPECTED = "expected 'vertex vertex' or 'vertex vertex weight'"
 
 
 def read_edgelist(path: Path) -> Graph:
-    """Read a file of one edge per line.
+    """Read a file with one edge per line.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "friends.csv")
@@ -52,7 +55,7 @@ def read_edgelist(path: Path) -> Graph:
 
 
 def _separator(text: Text) -> bytes | None:
-    """The separator that makes an edge of most of the first lines."""
+    """The separator with which most of the first lines parse as edges."""
 
     def fit(separator: bytes | None) -> tuple[int, int]:
         rows = text.sample(separator)
@@ -68,7 +71,7 @@ def _is_edge(fields: list[bytes]) -> bool:
 
 
 def _weight(fields: list[bytes]) -> float | None:
-    """The weight on the line, 1 if there is none, None if it isn't a finite number of at least 0."""
+    """The weight on the line: 1 if there is none, None if it isn't a finite number ≥ 0."""
     if len(fields) == 2:
         return 1.0
     try:
@@ -81,8 +84,8 @@ def _weight(fields: list[bytes]) -> float | None:
 def _header(text: Text, separator: bytes | None) -> tuple[int, tuple[str, ...]]:
     """The line number of the header (0 if there is none) and a note about it.
 
-    Known pairs of column names count anywhere. In a file with a proper separator, so does a first
-    line of words above lines of integers, because a vertex that has a word for a name is unlikely there.
+    A first line is a header if it has well-known column names. In a file with tabs, commas or semicolons it is also
+    one if it has words and all further lines have integers: a single vertex with a word as its name is unlikely.
     """
     number, first = next(text.rows(separator), (0, []))
     if not 2 <= len(first) <= 3:
@@ -109,11 +112,12 @@ def _is_number(field: bytes) -> bool:
 
 
 def _integer_table(text: Text, separator: bytes | None, header: int) -> NDArray[np.int64] | None:
-    """The whole file at once if it holds nothing but plain integers; None at the first surprise."""
+    """The whole file as one table if it consists of plain integers, or else None."""
     start = sum(map(len, islice(io.BytesIO(text.data), header)))
     body = _LEADING_COMMENTS.sub(b"", text.data[start:], count=1)
-    surprises = body.translate(None, b"0123456789 \t\n" + (separator or b""))
-    if surprises or not body.strip() or _LEADING_ZERO.search(body):
+    other_bytes = body.translate(None, b"0123456789 \t\n" + (separator or b""))
+    # 007 and 7 are different names, but the same integer.
+    if other_bytes or not body.strip() or _LEADING_ZERO.search(body):
         return None
     delimiter = None if separator is None else separator.decode()
     try:
@@ -124,7 +128,7 @@ def _integer_table(text: Text, separator: bytes | None, header: int) -> NDArray[
 
 
 def _read_carefully(text: Text, separator: bytes | None, header: int, notes: tuple[str, ...]) -> Graph:
-    """Line by line: any names, any weights, and an error that says where."""
+    """Read line by line: any names and weights, and errors with line numbers."""
     ids: dict[bytes, int] = {}
     source, target = array("q"), array("q")
     weighted = False
@@ -156,6 +160,6 @@ def _checked_weight(text: Text, number: int, fields: list[bytes]) -> float:
 
 
 def _columns(fields: list[bytes]) -> str:
-    """A short picture of a malformed line."""
+    """A malformed line, shortened for a message."""
     shown = b" ".join(fields).decode()
     return f"{len(fields)} column{'s' if len(fields) > 1 else ''} ({shown[:60]!r})"

@@ -1,8 +1,8 @@
-"""Synthetic social networks: overlapping communities, hubs, and labels that follow the communities.
+"""Generate synthetic social networks: overlapping communities, hubs, and the communities as labels.
 
-An edge is drawn as in a Chung-Lu graph, endpoints in proportion to a heavy-tailed weight, but for a
-share 1 − `mixing` of the edges both ends come from one community. A vertex in several communities
-splits its weight among them, so its expected degree doesn't depend on how many it is in.
+Edges are drawn as in a Chung-Lu graph, with endpoints in proportion to heavy-tailed weights, except that for a share
+1 − `mixing` of the edges both ends come from the same community. A vertex in several communities divides its weight
+among them, so its expected degree doesn't depend on their number.
 """
 
 from collections.abc import Callable
@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fedwalk.errors import SettingsError
-from fedwalk.graph.build import distinct, from_edges
+from fedwalk.graph.build import MAX_VERTICES, distinct, from_edges
 from fedwalk.graph.graph import Graph, Labels
 
-MOST_MEMBERSHIPS = 3
-LARGEST_HUB = 0.25
-"""No vertex expects more neighbours than this share of the graph."""
+MAX_MEMBERSHIPS = 3
+MAX_HUB_SHARE = 0.25
+"""The largest expected degree, as a share of the vertices."""
 
 _Draw = Callable[[np.random.Generator, int], NDArray[np.int64]]
 _ROUNDS = 30
+"""Attempts to draw what is still missing."""
 _SIZE_DECAY = 0.8
+"""Exponent with which the sizes of communities fall with their rank."""
 
 
 def social_network(
@@ -35,22 +37,22 @@ def social_network(
     overlap: float = 0.3,
     seed: int = 0,
 ) -> Graph:
-    """Draw a labelled graph that resembles a social network.
+    """Generate a labelled graph that resembles a social network.
 
     Parameters
     ----------
     vertices : int
         At least four per community.
     mean_degree : float
-        From 2 to a quarter of the vertices; met within 1%.
+        From 2 to a quarter of the vertices; the result is within 1% of it.
     communities : int
-        Their sizes decay as a power of their rank. Each is a label.
+        Their sizes fall as a power of their rank. Each community is a label.
     mixing : float
-        Share of edges that ignore communities, 0 to 1.
+        The share of edges that ignore communities, from 0 to 1.
     exponent : float
-        Of the power law of expected degrees, above 2; lower means larger hubs.
+        The exponent of the power law of expected degrees, above 2; lower means larger hubs.
     overlap : float
-        Probability that a vertex joins a second community, and that one with two joins a third.
+        The probability that a vertex joins a second community, and then a third.
     seed : int
         The same seed gives the same graph.
 
@@ -75,7 +77,12 @@ def social_network(
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
-    """Pairs of vertices in proportion to weight, from cumulative sums over (community, member) places."""
+    """Draws pairs of vertices in proportion to their weights.
+
+    A place is one membership, a vertex in a community; the places of a community are contiguous. `cumulative` sums the
+    weights over the places, `begin` and `end` delimit on that scale the community of each place, and `home` is one
+    place of each vertex.
+    """
 
     vertices: int
     member: NDArray[np.int64]
@@ -86,7 +93,7 @@ class _Sampler:
 
     @classmethod
     def build(cls, memberships: "sparse.csr_array[np.uint8]", weights: NDArray[np.float64]) -> "_Sampler":
-        """Lay the members of each community side by side."""
+        """Arrange the members of each community in contiguous places."""
         places = memberships.tocsc()
         member = places.indices.astype(np.int64)
         share = weights / np.diff(memberships.indptr)
@@ -98,7 +105,7 @@ class _Sampler:
         return cls(len(weights), member, cumulative, begin[community], end[community], home)
 
     def inside(self, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-        """Keys of random edges with both ends in one community; self-loops and repeats are among them."""
+        """Keys of random edges with both ends in one community, including self-loops and repeats."""
         first = self._place(rng.random(count) * self.cumulative[-1])
         return self.keys(self.member[first], self.partners(rng, first))
 
@@ -112,29 +119,29 @@ class _Sampler:
         return self.keys(*rng.integers(0, self.vertices, (2, count)))
 
     def partners(self, rng: np.random.Generator, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each place a random member of its community."""
+        """A random member of the community of each place."""
         begin, end = self.begin[places], self.end[places]
         return self.member[self._place(begin + rng.random(len(places)) * (end - begin))]
 
     def keys(self, u: NDArray[np.int64], v: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One number per undirected pair."""
+        """An integer for each undirected pair."""
         return np.minimum(u, v) * self.vertices + np.maximum(u, v)
 
     def _place(self, position: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Where on the cumulative scale a position falls."""
+        """The place in which a position on the cumulative scale lies."""
         return np.searchsorted(self.cumulative[1:-1], position, side="right")
 
 
 def _memberships(
     rng: np.random.Generator, vertices: int, communities: int, overlap: float
 ) -> "sparse.csr_array[np.uint8]":
-    """Which communities each vertex is in: one to three."""
+    """The communities of each vertex: one to MAX_MEMBERSHIPS."""
     popularity = np.arange(1, communities + 1) ** -_SIZE_DECAY
-    choices = rng.choice(communities, size=(vertices, MOST_MEMBERSHIPS), p=popularity / popularity.sum())
-    # Two members for certain, whatever the draw: an edge inside needs them.
+    choices = rng.choice(communities, size=(vertices, MAX_MEMBERSHIPS), p=popularity / popularity.sum())
+    # Every community gets at least two members, which an edge inside it needs.
     choices[rng.permutation(vertices)[: 2 * communities], 0] = np.repeat(np.arange(communities), 2)
-    joins = np.ones((vertices, MOST_MEMBERSHIPS), dtype=bool)
-    joins[:, 1:] = rng.random((vertices, MOST_MEMBERSHIPS - 1)) < overlap
+    joins = np.ones((vertices, MAX_MEMBERSHIPS), dtype=bool)
+    joins[:, 1:] = rng.random((vertices, MAX_MEMBERSHIPS - 1)) < overlap
     rows, columns = np.nonzero(np.logical_and.accumulate(joins, axis=1))
     indicator = sparse.coo_array(
         (np.ones(len(rows), np.uint8), (rows, choices[rows, columns])), shape=(vertices, communities)
@@ -144,9 +151,9 @@ def _memberships(
 
 
 def _weights(rng: np.random.Generator, vertices: int, mean_degree: float, exponent: float) -> NDArray[np.float64]:
-    """Expected degrees up to a factor: a Pareto law, capped so that no hub outgrows the graph."""
+    """Expected degrees up to a factor: a Pareto distribution, capped by MAX_HUB_SHARE."""
     weights = (1.0 - rng.random(vertices)) ** (-1.0 / (exponent - 1.0))
-    cap = LARGEST_HUB * vertices / mean_degree * weights.mean()
+    cap = MAX_HUB_SHARE * vertices / mean_degree * weights.mean()
     capped: NDArray[np.float64] = np.minimum(weights, cap)
     return capped
 
@@ -156,7 +163,7 @@ def _draw_edges(rng: np.random.Generator, sampler: _Sampler, target: int, mixing
     keys = np.empty(0, dtype=np.int64)
     keys = _top_up(rng, sampler, keys, round((1 - mixing) * target), sampler.inside)
     keys = _top_up(rng, sampler, keys, target, sampler.anywhere)
-    # Only a dense graph comes here short of edges: its hubs are full.
+    # Edges are still missing here only in dense graphs, whose hubs are already joined to nearly every vertex.
     keys = _top_up(rng, sampler, keys, target, sampler.uniform)
     return rng.permutation(keys)
 
@@ -164,7 +171,7 @@ def _draw_edges(rng: np.random.Generator, sampler: _Sampler, target: int, mixing
 def _top_up(
     rng: np.random.Generator, sampler: _Sampler, keys: NDArray[np.int64], target: int, draw: _Draw
 ) -> NDArray[np.int64]:
-    """Draw until there are `target` edges, or until too few of the draws are new."""
+    """Draw edges until there are `target` of them, for at most _ROUNDS rounds."""
     for _ in range(_ROUNDS):
         missing = target - len(keys)
         if missing <= 0:
@@ -175,7 +182,7 @@ def _top_up(
 
 
 def _fresh(drawn: NDArray[np.int64], keys: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
-    """What was drawn, once each, without self-loops and without what is in the sorted `keys` already."""
+    """The distinct drawn keys, without self-loops and without those in the sorted `keys`."""
     drawn = distinct(np.sort(drawn[drawn // vertices != drawn % vertices]))
     position = np.searchsorted(keys, drawn)
     known = position < len(keys)
@@ -184,23 +191,24 @@ def _fresh(drawn: NDArray[np.int64], keys: NDArray[np.int64], vertices: int) -> 
 
 
 def _without_isolated(rng: np.random.Generator, sampler: _Sampler, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Swap a few edges for one edge inside its community per vertex that would have none."""
-    kept, left = keys, _isolated(keys, sampler.vertices)
-    while len(kept) + len(left) > len(keys) and len(left) < len(keys):
-        kept = keys[: len(keys) - len(left)]
-        left = _isolated(kept, sampler.vertices)
-    places = sampler.home[left]
+    """Give every isolated vertex an edge inside its community, in place of edges drawn last."""
+    kept, isolated = keys, _isolated(keys, sampler.vertices)
+    # Dropping an edge may isolate further vertices, so repeat until the number of edges fits.
+    while len(kept) + len(isolated) > len(keys) and len(isolated) < len(keys):
+        kept = keys[: len(keys) - len(isolated)]
+        isolated = _isolated(kept, sampler.vertices)
+    places = sampler.home[isolated]
     partner = sampler.partners(rng, places)
-    alone = partner == left
+    self_loop = partner == isolated
     for _ in range(_ROUNDS):
-        partner[alone] = sampler.partners(rng, places[alone])
-        alone = partner == left
-    partner[alone] = (left[alone] + 1) % sampler.vertices
-    return distinct(np.sort(np.concatenate((kept, sampler.keys(left, partner)))))
+        partner[self_loop] = sampler.partners(rng, places[self_loop])
+        self_loop = partner == isolated
+    partner[self_loop] = (isolated[self_loop] + 1) % sampler.vertices
+    return distinct(np.sort(np.concatenate((kept, sampler.keys(isolated, partner)))))
 
 
 def _isolated(keys: NDArray[np.int64], vertices: int) -> NDArray[np.int64]:
-    """The vertices that no edge touches."""
+    """The vertices without an edge."""
     touched = np.zeros(vertices, dtype=bool)
     for ends in np.divmod(keys, vertices):
         touched[ends] = True
@@ -216,7 +224,7 @@ def _check(
     overlap: float,
     seed: int,
 ) -> None:
-    """Refuse arguments that no graph can meet."""
+    """Raise SettingsError for arguments that no graph can satisfy."""
     whole = all(isinstance(value, int | np.integer) for value in (vertices, communities, seed))
     rules = (
         (whole, f"vertices={vertices}, communities={communities}, seed={seed}: must be whole numbers"),
@@ -225,7 +233,7 @@ def _check(
             vertices >= 4 * communities,
             f"vertices={vertices}: at least four for each of {communities} communities",
         ),
-        (vertices <= 2**31 - 1, f"vertices={vertices}: at most 2³¹ − 1"),
+        (vertices <= MAX_VERTICES, f"vertices={vertices}: at most {MAX_VERTICES:,}"),
         (
             2 <= mean_degree <= vertices / 4,
             f"mean_degree={mean_degree}: from 2 to vertices / 4 = {vertices / 4:g}",

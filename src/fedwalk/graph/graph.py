@@ -1,8 +1,8 @@
 """The graph as a value: symmetric neighbour lists in CSR form, vertex names and optional labels.
 
-The protocol hands row v of this structure to device v and nothing else. Whatever the input looked
-like, what is in here is undirected, unweighted and free of self-loops and repeats; how it got so is
-recorded in `Cleaning` and, in words, in `Graph.notes`.
+A simulation gives row v of this structure, and nothing else, to device v. A `Graph` is always undirected, unweighted
+and free of self-loops and repeated edges; what was removed from the input is recorded in `Cleaning` and, in words, in
+`Graph.notes`.
 """
 
 import hashlib
@@ -14,11 +14,12 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from fedwalk.errors import InputError
+from fedwalk.graph.pairs import Pairs
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What was dropped or ignored to make the input a simple undirected graph."""
+    """What was removed or ignored to make the input a simple undirected graph."""
 
     self_loops: int = 0
     repeated_edges: int = 0
@@ -28,12 +29,12 @@ class Cleaning:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """Which labels each vertex carries; a vertex may have none, one or several.
+    """The labels of each vertex, which may have none, one or several.
 
     Parameters
     ----------
     indicator : scipy.sparse.csr_array
-        One row per vertex, one column per label; an entry that isn't zero means "has it".
+        One row per vertex, one column per label; a nonzero entry means that the vertex has the label.
     names : tuple of str
         One per column.
 
@@ -51,6 +52,7 @@ class Labels:
     def __post_init__(self) -> None:
         if self.indicator.ndim != 2 or self.indicator.shape[1] != len(self.names):
             raise InputError(f"labels: {len(self.names)} names for a matrix of shape {self.indicator.shape}")
+        # A copy in canonical form, so that equal labels have equal arrays and the caller's matrix stays as it is.
         entries = sparse.csr_array(self.indicator, copy=True)
         entries.sum_duplicates()
         entries.eliminate_zeros()
@@ -75,12 +77,12 @@ class Labels:
 
     @property
     def per_vertex(self) -> NDArray[np.int64]:
-        """How many labels each vertex carries."""
+        """The number of labels of each vertex."""
         return np.diff(self.indicator.indptr).astype(np.int64)
 
     @property
     def per_label(self) -> NDArray[np.int64]:
-        """How many vertices carry each label."""
+        """The number of vertices that have each label."""
         return np.bincount(self.indicator.indices, minlength=self.count).astype(np.int64)
 
     def of(self, vertex: int) -> tuple[str, ...]:
@@ -104,13 +106,13 @@ class Graph:
     indices : int32[2m]
         Neighbours of each vertex, ascending; symmetric, no self-loop, no repeat.
     names : int64[n] or str[n]
-        What the input called each vertex.
+        The names of the vertices in the input.
     labels : Labels, optional
-        What each vertex is known to be, for evaluation only.
+        The labels of the vertices, used only for evaluation.
     notes : tuple of str
-        What the loader repaired, one sentence each.
+        What the loader removed or ignored, one sentence each.
     cleaning : Cleaning
-        The same as numbers.
+        The same, as numbers.
 
     Examples
     --------
@@ -168,7 +170,7 @@ class Graph:
         return self.indices[self.indptr[vertex] : self.indptr[vertex + 1]]
 
     def active(self) -> tuple["Graph", NDArray[np.int64]]:
-        """The graph without isolated vertices, and the ids of those it keeps.
+        """The graph without isolated vertices, and the ids of the vertices it keeps.
 
         Fails with InputError if every vertex is isolated.
         """
@@ -191,7 +193,8 @@ class Graph:
         return replace(self, labels=labels)
 
     def fingerprint(self) -> str:
-        """SHA-256 of structure and names: equal exactly when a run on one may be resumed on the other."""
+        """SHA-256 of the structure and the names. A run can be resumed only on a graph with the same fingerprint."""
+        # Byte order is fixed, so that the fingerprint is the same on every machine.
         digest = hashlib.sha256(f"{self.vertices} {self.edges} {self.names.dtype.kind}\0".encode())
         digest.update(self.indptr.astype("<i8", copy=False).tobytes())
         digest.update(self.indices.astype("<i4", copy=False).tobytes())
@@ -199,8 +202,20 @@ class Graph:
         return digest.hexdigest()
 
 
+def edge_pairs(graph: Graph) -> Pairs:
+    """Every edge of a graph once, the lower id first, in the order of `fedwalk.graph.pairs.pair_numbers`.
+
+    >>> from fedwalk.graph import load_graph
+    >>> edge_pairs(load_graph([[2, 0], [1, 2], [1, 0]])).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    rows = np.repeat(np.arange(graph.vertices), graph.degrees)
+    lower = graph.indices < rows
+    return np.column_stack((graph.indices[lower], rows[lower])).astype(np.int64)
+
+
 def _read_only(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """A contiguous view that can't be written through; the caller's own array keeps its flags."""
+    """A contiguous read-only view; the caller's array stays writeable."""
     view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -229,8 +244,9 @@ def _check(graph: Graph) -> None:
 
 
 def _symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-    """Whether the neighbour lists, taken as a matrix, equal their transpose."""
+    """Whether the neighbour lists, as a matrix, equal their transpose."""
     n = len(indptr) - 1
     ones = np.ones(len(indices), dtype=np.uint8)
+    # Read as CSC, the same arrays are the transpose; its rows ascend, so equality can be checked array by array.
     transposed = sparse.csc_array((ones, indices, indptr), shape=(n, n)).tocsr()
     return np.array_equal(transposed.indptr, indptr) and np.array_equal(transposed.indices, indices)

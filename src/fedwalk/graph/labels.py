@@ -1,4 +1,4 @@
-"""Labels from text: a line `vertex label label …`."""
+"""Reader for labels as text: lines of `vertex label label …`."""
 
 import warnings
 from os import PathLike
@@ -7,10 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from fedwalk.errors import FedWalkWarning, InputError
-from fedwalk.graph.build import counted
 from fedwalk.graph.graph import Graph, Labels
 from fedwalk.graph.names import rank_names
 from fedwalk.graph.text import Text, existing_file, list_separator, read_text
+from fedwalk.util.text import counted
 
 
 def load_labels(path: str | PathLike[str], graph: Graph) -> Labels:
@@ -19,15 +19,15 @@ def load_labels(path: str | PathLike[str], graph: Graph) -> Labels:
     Parameters
     ----------
     path : path
-        Lines of a vertex and its labels, separated by tabs, commas, semicolons or white space; comments
-        begin with # or %, the file may be gzipped. A vertex may come several times.
+        A text file with lines of a vertex and its labels, separated by tabs, commas, semicolons or white space.
+        Lines that begin with # or % are comments; the file may be gzipped. A vertex may occur on several lines.
     graph : Graph
-        Whose vertices the file talks about. Those it doesn't know are skipped with a warning.
+        The graph that the labels belong to. Vertices that it doesn't have are skipped with a warning.
 
     Returns
     -------
     Labels
-        One row per vertex of the graph, one column per label, columns in the order of their names.
+        One row per vertex of the graph, and one column per label, in the order of the labels' names.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def load_labels(path: str | PathLike[str], graph: Graph) -> Labels:
 
 
 def _read_pairs(text: Text, ids: dict[str, int]) -> tuple[list[tuple[int, str]], dict[str, None]]:
-    """(vertex, label) of every vertex the graph knows, and the names it doesn't know."""
+    """(vertex, label) pairs of the graph's vertices, and the names of vertices that aren't in the graph."""
     pairs: list[tuple[int, str]] = []
     known, unknown = False, dict[str, None]()
     for number, fields in text.rows(list_separator(text)):
@@ -77,6 +77,6 @@ def _read_pairs(text: Text, ids: dict[str, int]) -> tuple[list[tuple[int, str]],
         theirs, ours = next(iter(unknown)), next(iter(ids))
         raise InputError(
             f"{text.path}: none of its vertices is in the graph; it has names like {theirs!r}, "
-            f"the graph has names like {ours!r}"
+            f"the graph has names like {ours!r}; use the labels of this graph"
         )
     return pairs, unknown

@@ -1,6 +1,6 @@
-"""One door for graphs: files by format, and what Python already holds.
+"""Load a graph from a file of any supported format, or from a Python object.
 
-To add a format, write a function from a path to a `Graph` in a file of its own and name it here.
+To add a format, write a function from a path to a `Graph` in its own module, and register it in FORMATS.
 """
 
 import warnings
@@ -29,7 +29,7 @@ FORMATS: dict[str, Callable[[Path], Graph]] = {
 }
 
 SUFFIXES: dict[str, str] = {".adjlist": "adjlist", ".adj": "adjlist", ".mat": "mat", ".npz": "npz"}
-"""Any other suffix is an edge list; `.gz` behind a suffix is looked through."""
+"""Formats by suffix. Any other suffix means an edge list; a final `.gz` is ignored."""
 
 
 def load_graph(
@@ -40,24 +40,24 @@ def load_graph(
 ) -> Graph:
     """Read a graph from a file or from a Python object.
 
-    Self-loops and repeated edges are dropped and counted, direction and weights are ignored with a
-    warning; `Graph.notes` says what was done.
+    Self-loops and repeated edges are dropped and counted. Directions and weights are ignored with a warning.
+    `Graph.notes` says what was done.
 
     Parameters
     ----------
     source : path, networkx graph, scipy sparse matrix, array or list of pairs, or Graph
         A file is an edge list (`vertex vertex [weight]` per line), an adjacency list (`.adjlist`, `.adj`),
         a MATLAB file with `network` and `group` (`.mat`) or a saved sparse matrix (`.npz`). Text files
-        may be gzipped. A `Graph` is returned as it is.
+        may be gzipped. A `Graph` is returned unchanged.
     format : {'edgelist', 'adjlist', 'mat', 'npz'}, optional
-        What the file is, if its suffix doesn't say so.
+        The format of the file; by default the one of its suffix.
     labels : path or Labels, optional
-        Labels to attach; see `load_labels` for the file.
+        Labels to attach; `load_labels` describes the file.
 
     Returns
     -------
     Graph
-        Vertices in the order of their names: integers by value, strings by code point.
+        Its vertices are ordered by name: integers by value, strings by code point.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def load_graph(
 
 
 def _from_file(source: str | PathLike[str], chosen: str | None) -> Graph:
-    """Read a file by its format or, if none is given, its suffix."""
+    """Read a file in the chosen format or, if none is given, the one of its suffix."""
     if chosen is not None and chosen not in FORMATS:
         raise InputError(f"unknown graph format {chosen!r}; the formats are {', '.join(FORMATS)}")
     path = existing_file(source)
@@ -89,7 +89,7 @@ def _from_file(source: str | PathLike[str], chosen: str | None) -> Graph:
 
 
 def _from_object(source: Any, chosen: str | None) -> Graph:
-    """Read what isn't a path."""
+    """Read a graph from a Python object that isn't a path."""
     if chosen is not None:
         raise InputError(f"format={chosen!r} says how to read a file, but a {type(source).__name__} was given")
     if isinstance(source, Graph):
@@ -107,7 +107,7 @@ def _from_object(source: Any, chosen: str | None) -> Graph:
 
 
 def _warn(graph: Graph, origin: str) -> None:
-    """Say what was ignored, at the line that called `load_graph`."""
+    """Warn about ignored directions and weights; stacklevel 3 is the caller of `load_graph`."""
     if graph.cleaning.directed:
         message = f"{origin}: directed edges were made undirected"
         warnings.warn(message, FedWalkWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Adjacency matrices: SciPy's sparse matrices, their `.npz` files, and `.mat` files as BlogCatalog's."""
+"""Readers for adjacency matrices: SciPy's sparse matrices, their `.npz` files, and `.mat` files like BlogCatalog's."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fedwalk.errors import InputError
-from fedwalk.graph.build import MOST_VERTICES, counted, distinct, from_edges
+from fedwalk.graph.build import MAX_VERTICES, distinct, from_edges
 from fedwalk.graph.graph import Graph, Labels
+from fedwalk.util.text import counted
 
 
 def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
-    """Read a square sparse matrix; every entry other than 0 is an edge, vertices are named 0 … n−1.
+    """Read a square sparse matrix: every nonzero entry is an edge, and the vertices are named 0 … n−1.
 
     >>> matrix = sparse.coo_array(([1, 1, 1, 1], ([0, 1, 1, 2], [1, 0, 2, 1])), shape=(4, 4))
     >>> graph = from_matrix(matrix)
@@ -25,12 +26,13 @@ def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
         raise InputError(f"{origin}: an adjacency matrix is square, this one has shape {shape}")
     if shape[0] == 0:
         raise InputError(f"{origin}: the matrix has no rows, so the graph has no vertices")
-    if shape[0] > MOST_VERTICES:
-        raise InputError(f"{origin}: {shape[0]:,} vertices; at most {MOST_VERTICES:,} are possible")
+    if shape[0] > MAX_VERTICES:
+        raise InputError(f"{origin}: {shape[0]:,} vertices; at most {MAX_VERTICES:,} are possible")
     rows, columns, data = _entries(matrix, origin)
     n, weighted = shape[0], bool(np.any(data != 1))
     arcs = distinct(np.sort(rows * n + columns))
     directed = not np.array_equal(arcs, np.sort(arcs % n * n + arcs // n))
+    # A symmetric matrix has every edge twice: half of it is enough, and nothing counts as repeated.
     if not directed:
         upper = rows <= columns
         rows, columns = rows[upper], columns[upper]
@@ -38,11 +40,11 @@ def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
 
 
 def read_npz(path: Path) -> Graph:
-    """Read what `scipy.sparse.save_npz` wrote; nothing in the file is ever unpickled."""
+    """Read a file written by `scipy.sparse.save_npz`. Pickled content, which could run code, is never loaded."""
     try:
         with path.open("rb") as file:
             matrix = sparse.load_npz(file)
-    # A damaged archive fails in the zip, zlib, numpy or scipy layer, each with errors of its own.
+    # A damaged archive can fail in zipfile, zlib, numpy or scipy, each with its own exceptions.
     except Exception as error:
         raise InputError(
             f"{path}: not a matrix as written by scipy.sparse.save_npz ({_brief(error)}); write it again"
@@ -51,25 +53,25 @@ def read_npz(path: Path) -> Graph:
 
 
 def read_mat(path: Path) -> Graph:
-    """Read a MATLAB file with the adjacency matrix `network` and, if there are labels, `group`."""
+    """Read a MATLAB file with the adjacency matrix `network` and, optionally, the labels `group`."""
     from scipy.io import loadmat  # slow to import, and only this format needs it
 
     try:
         content: dict[str, Any] = loadmat(path, appendmat=False)
     except NotImplementedError as error:
         raise InputError(f"{path}: MATLAB 7.3 (HDF5) can't be read; save it with the option -v7") from error
-    # The parser of a binary format may fail anywhere, in ways it doesn't document.
+    # The exceptions of SciPy's parser for damaged files aren't documented.
     except Exception as error:
         raise InputError(f"{path}: not a readable MATLAB file ({_brief(error)}); copy it again") from error
     if "network" not in content:
-        found = ", ".join(key for key in content if not key.startswith("__")) or "nothing"
-        raise InputError(f"{path}: no variable 'network' (the adjacency matrix) in it; there is: {found}")
+        variables = ", ".join(key for key in content if not key.startswith("__")) or "nothing"
+        raise InputError(f"{path}: no variable 'network' (the adjacency matrix) in it; there is: {variables}")
     graph = from_matrix(_sparse(content["network"], f"{path}: network"), f"{path}: network")
     return graph.with_labels(_group(content["group"], graph, path)) if "group" in content else graph
 
 
 def _group(group: Any, graph: Graph, path: Path) -> Labels:
-    """The labels of a `.mat` file, one column each."""
+    """The labels of a `.mat` file, one per column."""
     origin = f"{path}: group"
     matrix = _sparse(group, origin)
     if len(matrix.shape) != 2 or matrix.shape[0] != graph.vertices or matrix.shape[1] < 1:
@@ -80,7 +82,7 @@ def _group(group: Any, graph: Graph, path: Path) -> Labels:
 
 
 def _sparse(value: Any, origin: str) -> Any:
-    """The value as a sparse matrix; a `.mat` file may hold it dense."""
+    """The value as a sparse matrix; some `.mat` files have dense ones."""
     if sparse.issparse(value):
         return value
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "buif" or value.ndim != 2:
@@ -89,7 +91,7 @@ def _sparse(value: Any, origin: str) -> Any:
 
 
 def _entries(matrix: Any, origin: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """Row, column and value of every entry that isn't zero."""
+    """The row, column and value of every nonzero entry."""
     if matrix.dtype.kind not in "buif":
         raise InputError(f"{origin}: entries of type {matrix.dtype}, expected numbers (or true and false)")
     if hasattr(matrix, "check_format"):
@@ -110,10 +112,10 @@ def _entries(matrix: Any, origin: str) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _describe(value: Any) -> str:
-    """Type and shape, for a message."""
+    """The type and shape of a value, for a message."""
     return f"{getattr(value, 'dtype', type(value).__name__)} of shape {getattr(value, 'shape', ())}"
 
 
 def _brief(error: Exception) -> str:
-    """An error of another library on one line."""
+    """The error of another library, on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:120]

@@ -1,7 +1,7 @@
-"""Vertex names: from whatever the input calls its vertices to ids 0 … n−1, the same for every format.
+"""Map vertex names to ids 0 … n−1, in the same way for every format.
 
-Ids follow the order of the names (integers by value, strings by code point), so that a graph and all
-that is seeded by its ids don't depend on the order of lines in a file.
+Ids follow the order of the names (integers by value, strings by code point). The graph, and every random draw that
+depends on an id, is therefore independent of the order of lines in a file.
 """
 
 import re
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import InputError
 
-LONGEST = 1000
-"""More characters than this isn't a name but a file in another format."""
+MAX_NAME_LENGTH = 1000
+"""In characters. A longer name means that the file has another format."""
 
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
@@ -22,12 +22,12 @@ Names = NDArray[np.int64] | NDArray[np.str_]
 
 
 def is_integer(name: str) -> bool:
-    """Whether the name is how Python would print a 64-bit integer: '7', not '07' or '+7'."""
+    """Whether the name is a 64-bit integer in canonical form: '7', not '07' or '+7'."""
     return _CANONICAL.fullmatch(name) is not None and _INT64.min <= int(name) <= _INT64.max
 
 
 def rank_names(names: Sequence[str], origin: str) -> tuple[Names, NDArray[np.int64]]:
-    """Sort distinct names; returns them and the rank of each. `origin` begins the errors."""
+    """Sort distinct names, and return them with the rank of each. Errors begin with `origin`."""
     for name in names:
         _check(name, origin)
     array = np.array(list(map(int, names)), np.int64) if all(map(is_integer, names)) else np.array(names, str)
@@ -38,12 +38,12 @@ def rank_names(names: Sequence[str], origin: str) -> tuple[Names, NDArray[np.int
 
 
 def rank_integers(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct values, sorted, and for each entry the rank of its value."""
+    """The sorted distinct values, and the rank of each entry's value."""
     low, high = int(values.min()), int(values.max())
     if high - low > 4 * values.size + 1024:
         distinct, rank = np.unique(values, return_inverse=True)
         return distinct, rank.reshape(values.shape)
-    # A table over the range is several times faster than sorting, and no larger than the input.
+    # For a dense range of values a lookup table is several times faster than sorting, and not larger than the input.
     present = np.zeros(high - low + 1, dtype=bool)
     offset = values - low
     present[offset] = True
@@ -51,10 +51,12 @@ def rank_integers(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
 
 
 def _check(name: str, origin: str) -> None:
-    """Refuse names that an array of strings can't hold."""
+    """Raise InputError for names that an array of strings can't hold."""
     if not name:
         raise InputError(f"{origin}: a vertex has an empty name; give it one")
     if "\0" in name:
         raise InputError(f"{origin}: the vertex name {name[:40]!r} contains a NUL character; rename it")
-    if len(name) > LONGEST:
-        raise InputError(f"{origin}: a name of {len(name)} characters ({name[:40]!r}…); at most {LONGEST} are allowed")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InputError(
+            f"{origin}: a name of {len(name)} characters ({name[:40]!r}…); at most {MAX_NAME_LENGTH} are allowed"
+        )

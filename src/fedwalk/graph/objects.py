@@ -1,4 +1,4 @@
-"""Graphs that are in memory already: networkx graphs and arrays of edges."""
+"""Readers for graphs in memory: networkx graphs and arrays of edges."""
 
 from collections.abc import Hashable, Iterable
 from math import inf, nan
@@ -14,12 +14,12 @@ from fedwalk.graph.names import rank_integers, rank_names
 
 
 def is_networkx(source: object) -> bool:
-    """Whether the object walks and talks like a networkx graph."""
+    """Whether the object has the interface of a networkx graph; networkx itself isn't needed for the test."""
     return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed", "is_multigraph"))
 
 
 def from_networkx(source: Any) -> Graph:
-    """Read any networkx graph: nodes are named by `str`, isolated ones are kept."""
+    """Read a networkx graph of any kind. The name of a vertex is the `str` of its node; isolated nodes are kept."""
     ids: dict[Hashable, int] = {node: number for number, node in enumerate(source.nodes)}
     if not ids:
         raise InputError("the networkx graph has no nodes")
@@ -56,7 +56,7 @@ def from_edge_array(source: Any) -> Graph:
 
 
 def _object_pairs(source: Iterable[Any]) -> NDArray[np.object_]:
-    """A sequence of pairs as an array that leaves each entry what it is."""
+    """A sequence of pairs as an array of objects: `np.array` would turn ("a", 1) into two strings."""
     pairs = list(source)
     for number, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list | np.ndarray) or len(pair) != 2:
@@ -68,7 +68,7 @@ def _object_pairs(source: Iterable[Any]) -> NDArray[np.object_]:
 
 
 def _from_named_pairs(pairs: list[list[Any]]) -> Graph:
-    """Edges between vertices called by integers or strings."""
+    """A graph from edges between integers or strings."""
     ids: dict[Hashable, int] = {}
     ends = []
     for number, pair in enumerate(pairs):
@@ -82,7 +82,7 @@ def _from_named_pairs(pairs: list[list[Any]]) -> Graph:
 
 
 def _distinct_strings(nodes: Iterable[Hashable]) -> list[str]:
-    """The name of each node; two nodes must not share one."""
+    """The names of the nodes, which must be distinct: 1 and '1' can't both be vertices."""
     owner: dict[str, Hashable] = {}
     for node in nodes:
         name = str(node)
@@ -93,7 +93,7 @@ def _distinct_strings(nodes: Iterable[Hashable]) -> list[str]:
 
 
 def _weight(u: Hashable, v: Hashable, weight: Any) -> float:
-    """The weight of a networkx edge, checked as in a file."""
+    """The weight of a networkx edge, checked like a weight in a file."""
     try:
         value = float(weight)
     except (TypeError, ValueError):

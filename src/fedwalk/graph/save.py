@@ -1,4 +1,4 @@
-"""Writing a graph and its labels as text that `load_graph` and `load_labels` read back."""
+"""Write a graph and its labels as text files that `load_graph` and `load_labels` can read."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from fedwalk.graph.graph import Graph
 
 
 def save_edge_list(graph: Graph, path: str | Path) -> None:
-    """One line `vertex vertex` per edge; an isolated vertex has no line and is lost."""
+    """Write one line `vertex vertex` per edge. Isolated vertices have no line, so the file lacks them."""
     owner = np.repeat(np.arange(graph.vertices), graph.degrees)
     once = owner < graph.indices
     pairs = zip(graph.names[owner[once]].tolist(), graph.names[graph.indices[once]].tolist(), strict=True)
@@ -17,7 +17,7 @@ def save_edge_list(graph: Graph, path: str | Path) -> None:
 
 
 def save_labels(graph: Graph, path: str | Path) -> None:
-    """One line `vertex label label …` per vertex that has a label."""
+    """Write one line `vertex label label …` per vertex with a label."""
     if graph.labels is None:
         raise InputError("the graph has no labels to save.")
     lines = (f"{name} {' '.join(graph.labels.of(v))}\n" for v, name in enumerate(graph.names.tolist()))

@@ -1,8 +1,8 @@
-"""Text files line by line, the same for every text format.
+"""Read text files line by line, for all text formats.
 
-A file may be gzipped, begin with a byte order mark and end its lines in any of the three ways.
-Lines stay bytes: splitting them at white space then means ASCII white space, and names are decoded
-once each instead of once per mention. Every complaint carries the file and the line.
+A file may be gzipped, begin with a byte order mark and use any of the three line endings. Lines stay bytes: they are
+then split at ASCII white space only, and each name is decoded once instead of at every occurrence. Every error names
+the file and the line.
 """
 
 import csv
@@ -19,23 +19,24 @@ from pathlib import Path
 from fedwalk.errors import InputError
 
 SEPARATORS = (b"\t", b",", b";")
-"""Tried in this order; None, any white space, is what remains."""
+"""Tried in this order, before white space (None)."""
 
 SAMPLE = 50
-"""So many lines decide on the separator and on a header."""
+"""Number of lines from which the separator and a header are recognised."""
 
 _QUOTED = (b",", b";")
+"""Separators of CSV files, whose fields may be in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file's content: valid UTF-8 without NUL, lines ending in a line feed."""
+    """The content of a file: valid UTF-8 without NUL, with line feeds as line endings."""
 
     path: Path
     data: bytes
 
     def rows(self, separator: bytes | None) -> Iterator[tuple[int, list[bytes]]]:
-        """Line number and fields of every line that is neither blank nor a comment."""
+        """The line number and the fields of every line that is neither blank nor a comment."""
         for number, raw in enumerate(io.BytesIO(self.data), 1):
             line = raw.strip()
             if not line or line[0] in b"#%":
@@ -57,15 +58,15 @@ class Text:
 
 
 def existing_file(path: str | PathLike[str]) -> Path:
-    """The path of a file that is there, or an error that says what is there instead."""
-    found = Path(path)
-    if found.is_dir():
-        raise InputError(f"{found}: a folder, not a file; name the file in it")
-    if not found.exists():
-        raise InputError(f"{found}: no such file; check the path (the current folder is {Path.cwd()})")
-    if not os.access(found, os.R_OK):
-        raise InputError(f"{found}: the file may not be read; check its permissions")
-    return found
+    """The path as a `Path`, if it is a readable file; the error says what is wrong with it."""
+    file = Path(path)
+    if file.is_dir():
+        raise InputError(f"{file}: a folder, not a file; name the file in it")
+    if not file.exists():
+        raise InputError(f"{file}: no such file; check the path (the current folder is {Path.cwd()})")
+    if not os.access(file, os.R_OK):
+        raise InputError(f"{file}: no permission to read the file; check its permissions")
+    return file
 
 
 def read_text(path: Path) -> Text:
@@ -81,7 +82,7 @@ def read_text(path: Path) -> Text:
     if data.startswith(b"\x1f\x8b"):
         data = _unzip(path, data)
     elif path.suffix == ".gz":
-        raise InputError(f"{path}: not a gzip file, although its name ends in .gz; rename it or pack it again")
+        raise InputError(f"{path}: not a gzip file, although its name ends in .gz; rename it or compress it again")
     data = data.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -91,7 +92,7 @@ def read_text(path: Path) -> Text:
 
 
 def list_separator(text: Text) -> bytes | None:
-    """What separates the fields of a file whose lines may have any number of them."""
+    """The separator of a file whose lines may have any number of fields."""
     for separator in SEPARATORS:
         sample = text.sample(separator)
         if any(len(fields) > 1 for fields in sample) and not any(map(_is_run, chain(*sample))):
@@ -100,7 +101,7 @@ def list_separator(text: Text) -> bytes | None:
 
 
 def _unquote(line: bytes, separator: bytes) -> list[bytes]:
-    """The fields of a line with CSV quotes; quotes that don't match leave the line in one piece."""
+    """The fields of a line with CSV quotes; a line with unmatched quotes is one field."""
     reader = csv.reader([line.decode()], delimiter=separator.decode(), skipinitialspace=True)
     try:
         return [field.encode().strip() for field in next(reader)]
@@ -109,13 +110,13 @@ def _unquote(line: bytes, separator: bytes) -> list[bytes]:
 
 
 def _is_run(field: bytes) -> bool:
-    """Whether the field holds several numbers, as in `1<tab>2 3`: then it wasn't one field."""
+    """Whether the field consists of several numbers, as in `1<tab>2 3`, so that the separator is the wrong one."""
     parts = field.split()
     return len(parts) > 1 and all(part.isdigit() for part in parts)
 
 
 def _unzip(path: Path, packed: bytes) -> bytes:
-    """Decompress, and if that fails say how far it went."""
+    """Decompress; the error for a damaged file names the line where it breaks off."""
     data = bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
@@ -130,11 +131,12 @@ def _unzip(path: Path, packed: bytes) -> bytes:
 
 
 def _check_utf8(text: Text) -> None:
-    """Refuse bytes that aren't UTF-8 text."""
+    """Raise InputError unless the text is UTF-8 without NUL."""
     at = text.data.find(b"\0")
     if at >= 0:
         line = text.data.count(b"\n", 0, at) + 1
-        raise text.error(line, "a NUL byte, so not a text file (or UTF-16); say what it is with format=…")
+        reason = "a NUL byte, so the file isn't text (or is UTF-16)"
+        raise text.error(line, f"{reason}; save it as UTF-8, or give its format with --format (in Python: format=…)")
     if text.data.isascii():
         return
     try:

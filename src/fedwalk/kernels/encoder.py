@@ -1,11 +1,17 @@
-"""Finding every vertex that the encoder could ever return (Eq. 12), without looking at all n² pairs.
+"""Find every vertex that the encoder could ever return (Eq. 12) without looking at all n² pairs.
 
-v2 can be drawn for v1 only if ε·dissim·leaves < 745, i.e. dissim ≤ budget / leaves with budget = 745 / ε:
-beyond that exp() is zero in double precision. A path through the cost matrix visits the first and the
-last pair of rows, so dissim ≥ ‖first − first‖₁ + ‖last − last‖₁ (once, not twice, if both have a single row).
-Near v1 the tree is climbed and each sibling subtree, an interval in leaf order, is scanned. Far from it the bound
-is so tight that candidates are looked up in a sorted list of a number that dissim bounds: a `mark`,
-a sum of the first and last rows with weights in [−1, 1]. A second mark with other weights thins them out.
+v2 can be drawn for v1 only if ε·dissim·leaves < 745, i.e. dissim ≤ budget / leaves with budget = 745 / ε: beyond that,
+exp() is zero in double precision. Every path through the DTW cost matrix visits the first and the last pair of rows, so
+dissim ≥ ‖first − first‖₁ + ‖last − last‖₁ (counted once if both have a single row). That gives a cheap test:
+
+- a `mark` of a vertex is a sum of its first and last rows with weights in [−1, 1], so marks of two vertices differ
+  by at most their dissim. Two marks with different weights leave few candidates;
+- near v1 in the tree, each sibling subtree, an interval in leaf order, is scanned for marks close enough;
+- far from v1, where leaves is large, the allowed difference is small: candidates are looked up by binary search in
+  the sorted first marks.
+
+The exact DTW is computed only for what passes. Vertices with identical matrices are `kin`: one entry of v1's row stands
+for all of its kin, v1 included, whose weights are 1 each.
 """
 
 from typing import NamedTuple
@@ -19,9 +25,11 @@ from fedwalk.kernels.tree import common_leaves
 
 
 class EncoderArrays(NamedTuple):
-    """Per vertex the possible outputs with cumulative probabilities; the first stands for the vertex's whole kin.
+    """The possible outputs of each vertex with cumulative probabilities.
 
-    `certain` marks the vertices that can only be returned as they are, so that a walk needn't look further.
+    Row v is outputs[starts[v] : starts[v + 1]]. Its first entry stands for all of v's kin, which are
+    kin_members[kin_starts[kin[v]] : kin_starts[kin[v] + 1]]. `certain` marks the vertices that can only be returned
+    as they are: a byte per vertex stays in the cache, and spares most steps of a walk the search in the table.
     """
 
     starts: NDArray[np.int64]
@@ -34,9 +42,9 @@ class EncoderArrays(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Two marks of every vertex: by vertex, by ascending first mark (`by_first` names the vertices), and by leaf.
+    """Two marks of every vertex in three orders: by vertex, by ascending first mark, and by leaf position.
 
-    Scans run over the sorted and the leaf-ordered copies, one number after the other.
+    `by_first` has the vertices in the second order. The copies let every scan read memory sequentially.
     """
 
     first: NDArray[np.float64]
@@ -49,7 +57,7 @@ class Marks(NamedTuple):
 
 
 ROUNDING = 1e-6
-"""Room for rounding in the marks and bounds, which only pre-select."""
+"""Tolerance for rounding in marks and bounds. They only preselect, so being too generous never changes a result."""
 
 
 @kernel
@@ -59,7 +67,11 @@ def mark_vertices(
     weights: NDArray[np.float64],
     marks: NDArray[np.float64],
 ) -> None:
-    """marks[v] = Σ weights·(first row, last row), so |marks[u] − marks[v]| ≤ dissim(u, v), or twice it."""
+    """Fill marks[v] with Σ weights·(first row, last row), so that |marks[u] − marks[v]| ≤ dissim(u, v).
+
+    If both vertices have a single row, it counts twice, and the difference is at most 2·dissim.
+    """
+    # Isolated vertices take no part, so every vertex has a first and a last row.
     k = rows.shape[1]
     for v in range(marks.size):
         total = 0.0
@@ -81,7 +93,7 @@ def ends_bound(starts: NDArray[np.int64], rows: NDArray[np.float32], u: int, v: 
 
 @kernel
 def _grown(array: NDArray[np.float64], used: int) -> NDArray[np.float64]:
-    """The array, doubled if it is full."""
+    """The array, or a copy of twice its size if it is full."""
     if used < array.size:
         return array
     larger = np.empty(2 * array.size, array.dtype)
@@ -101,14 +113,16 @@ def _exponent(
 ) -> float:
     """dissim(v, u)·leaves, or infinity if it exceeds the budget."""
     limit = budget / leaves
+    # The bound costs two rows, DTW all pairs of rows.
     if ends_bound(starts, rows, u, v) > limit * (1 + ROUNDING):
         return np.inf
+    # Above the limit dtw() is infinite, and stays so when multiplied.
     return dtw(rows, starts[v], starts[v + 1], starts[u], starts[u + 1], limit, scratch) * leaves
 
 
 @kernel
 def _alike(first: float, second: float, marks: Marks, v: int, width: float) -> bool:
-    """Whether two marks are both as close to v's as the bound demands."""
+    """Whether two marks both differ from v's by at most `width`."""
     return bool(abs(first - marks.first[v]) <= width and abs(second - marks.second[v]) <= width)
 
 
@@ -125,16 +139,19 @@ def _gather(
     near: NDArray[np.int64],
     leaves: NDArray[np.int64],
 ) -> int:
-    """Vertices, not of v's kin, whose marks are within reach / leaves of v's, with their leaves; returns how many.
+    """Collect the vertices outside v's kin whose marks are within reach / leaves of v's; returns how many.
 
-    Subtrees of up to 4√n leaves are scanned: what the window then holds shrinks as fast as the scans grow.
+    Fills `near` with the vertices and `leaves` with |leaves(T[v ∨ u])| of each. Subtrees of up to 4√n leaves are
+    scanned: the scans grow with that size as fast as the range of marks to look up shrinks.
     """
     count, node, root = 0, v, size.size - 1
     scanned = max(256, int(4 * np.sqrt(order.size)))
     while node != root and size[parent[node]] <= scanned:
         above = parent[node]
         width = reach / size[above] + ROUNDING
+        # Siblings are adjacent in leaf order: the other one begins where `above` does, or right after `node`.
         sibling = first[above] if first[above] < first[node] else first[node] + size[node]
+        # All vertices of the sibling subtree have `above` as their smallest common subtree with v.
         for place in range(sibling, sibling + size[above] - size[node]):
             if (
                 _alike(marks.leaf_first[place], marks.leaf_second[place], marks, v, width)
@@ -144,11 +161,13 @@ def _gather(
                 count += 1
         node = above
     if node != root:
+        # Outside `node` at least size[parent[node]] leaves are shared: one width for all, checked again below.
         width = reach / size[parent[node]] + ROUNDING
         low = np.searchsorted(marks.sorted_first, marks.first[v] - width)
         high = np.searchsorted(marks.sorted_first, marks.first[v] + width, side="right")
         for place in range(low, high):
             u = marks.by_first[place]
+            # Vertices inside `node` have been scanned above: listed twice, they would get twice their weight.
             if (
                 abs(marks.sorted_second[place] - marks.second[v]) <= width
                 and kin[u] != kin[v]
@@ -175,29 +194,32 @@ def find_candidates(
     kin: NDArray[np.int32],
     budget: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """For vertices begin … end − 1: how many candidates each has, which, and dissim·leaves of each.
+    """The candidates of vertices begin … end − 1: how many each has, which they are, and dissim·leaves of each.
 
-    The vertex itself comes first and stands for its kin, the vertices with the very same matrix.
+    The vertex itself comes first and stands for its kin, the vertices with an identical matrix.
     """
     counts = np.zeros(end - begin, np.int64)
-    found, exponents, used = np.empty(1024), np.empty(1024), 0
+    # Ids are stored as doubles, which is exact below 2⁵³: both arrays have one type, and grow by one kernel.
+    candidates, exponents, used = np.empty(1024), np.empty(1024), 0
     scratch = np.empty(np.max(starts[1:] - starts[:-1]) + 1)
+    # No vertex is gathered twice for the same v, so n places are always enough.
     near, leaves = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
     for v in range(begin, end):
         before = used
-        found, exponents = _grown(found, used), _grown(exponents, used)
-        found[used], exponents[used] = v, 0.0
+        candidates, exponents = _grown(candidates, used), _grown(exponents, used)
+        candidates[used], exponents[used] = v, 0.0
         used += 1
+        # A single row may count twice in the marks (see mark_vertices), so their differences may be twice as large.
         reach = budget * (2.0 if starts[v + 1] - starts[v] == 1 else 1.0) * (1 + ROUNDING)
         near_count = _gather(v, parent, size, first, order, marks, kin, reach, near, leaves)
         for i in range(near_count):
             exponent = _exponent(starts, rows, v, near[i], leaves[i], budget, scratch)
             if exponent < np.inf:
-                found, exponents = _grown(found, used), _grown(exponents, used)
-                found[used], exponents[used] = near[i], exponent
+                candidates, exponents = _grown(candidates, used), _grown(exponents, used)
+                candidates[used], exponents[used] = near[i], exponent
                 used += 1
         counts[v - begin] = used - before
-    return counts, found[:used].copy(), exponents[:used].copy()
+    return counts, candidates[:used].copy(), exponents[:used].copy()
 
 
 @kernel
@@ -209,18 +231,23 @@ def accumulate(starts: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
             total += weights[i]
             weights[i] = total
         for i in range(starts[v], starts[v + 1]):
+            # The last quotient is total / total, exactly 1, so the search in `encode` never leaves the row.
             weights[i] /= total
 
 
 @kernel
 def encode(table: EncoderArrays, vertex: int, x: float) -> int:
-    """The output whose share of [0, 1) holds x; inside the first share, that of the kin, all are alike."""
+    """Draw an output by a number x in [0, 1): the entry whose share of the interval contains x.
+
+    The first share belongs to the kin, which are equally likely: x's place inside that share chooses one of them.
+    """
     place = table.starts[vertex]
     if x < table.cumulative[place]:
         low = table.kin_starts[table.kin[vertex]]
         count = table.kin_starts[table.kin[vertex] + 1] - low
         if count == 1:
             return vertex
+        # Kernels don't check bounds, so `min` guards against a product that rounds up to `count`.
         return int(table.kin_members[low + min(count - 1, int(x / table.cumulative[place] * count))])
     while x >= table.cumulative[place]:
         place += 1

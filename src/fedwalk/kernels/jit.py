@@ -1,7 +1,9 @@
-"""How every kernel is compiled: cached between runs, without the interpreter lock, checked types kept.
+"""How every kernel is compiled: cached between runs, and without the interpreter's lock.
 
-Numba notices when a kernel's own file changes, not when a kernel that it calls changes elsewhere. So every cached
-kernel carries a digest of all kernel sources in its cache name: what is loaded is never stale.
+A kernel is a function that numba translates to machine code when it is first called with arguments of some types.
+Later processes load that code from numba's cache. Numba notices when a kernel's own file changes, but not when a
+kernel that it calls changes in another file. So the cache name of every kernel includes a digest of all files that
+contain kernels: a stale kernel is never loaded.
 """
 
 import hashlib
@@ -16,81 +18,112 @@ import numba
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def kernel_sources() -> list[Path]:
+    """Every file of the package that contains kernels or may: predictors are kernels too, inside their protocol."""
+    here = Path(__file__).parent
+    return sorted([*here.rglob("*.py"), *(here.parent / "protocols").rglob("*.py")])
+
+
 def _digest(files: list[Path]) -> str:
     """A short name for the contents of these files."""
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-_HERE = Path(__file__).parent
-_SOURCES = _digest(sorted([*_HERE.glob("*.py"), *(_HERE.parent / "protocol").rglob("*.py")]))
+_SOURCES = _digest(kernel_sources())
 
-
-_PASSING: "WeakSet[Callable[..., Any]]" = WeakSet()
-"""Functions that no later process can load: a part of them was made on the fly, in a notebook, say."""
+_UNCACHED: "WeakSet[Callable[..., Any]]" = WeakSet()
+"""Functions that no later process can load from the cache, because a part of them has no file (a notebook's cell)."""
 
 
 def _compile(function: F, **options: Any) -> F:
-    """numba.njit with the house's options, cached under the digest of all sources."""
+    """numba.njit with the options that all kernels share, cached under the digest of all sources."""
+    # Numba names its cache files by the qualified name, so a new digest means new files.
     function.__qualname__ = f"{function.__qualname__}-{_SOURCES}"
-    cached = function not in _PASSING
+    cached = function not in _UNCACHED
+    # numpy's error model: a division by zero is infinite. Python's would raise, and a check before every
+    # division keeps loops from being vectorised.
     return cast(F, numba.njit(cache=cached, nogil=True, error_model="numpy", **options)(function))
 
 
 def kernel(function: F) -> F:
-    """Compile with strict IEEE arithmetic: the same bits whatever the batch or the thread."""
+    """Compile with strict IEEE arithmetic: the same bits for any batch size and any number of threads."""
     return _compile(function)
 
 
 def fast_kernel(function: F) -> F:
-    """Compile with reassociation allowed, so that sums vectorise; for training, not for the protocol."""
+    """Compile with reassociation allowed, so that sums are vectorised; for training, never for a protocol.
+
+    The order of a sum then depends on the processor's vector width, and with it the last bits of the result.
+    """
     return _compile(function, fastmath=True)
 
 
 def lane_kernel(function: F) -> F:
-    """Compile without regard for NaN and signed zero, so that minima vectorise; sums keep their order."""
+    """Compile without regard for NaN and signed zero, so that minima are vectorised; sums keep their order.
+
+    No input has a NaN or depends on the sign of zero, so the results are those of strict arithmetic.
+    """
     return _compile(function, fastmath={"nnan", "nsz"})
 
 
 def lean_kernel(function: F) -> F:
     """Compile without reference counts, which cost more than a step of a walk: for kernels that make no array."""
+    # An undocumented option of numba. Without its runtime, numba refuses to compile a kernel that allocates.
     return _compile(function, _nrt=False)
+
+
+def inlined_kernel(function: F) -> F:
+    """Compile as `lean_kernel` does, and copy the code into every caller.
+
+    LLVM inlines small functions by itself. A larger one with tuples of arrays would receive dozens of
+    arguments over the stack, which makes a step of a walk three times as slow.
+    """
+    return _compile(function, _nrt=False, forceinline=True)
 
 
 def specialised(function: F, compiler: Callable[[F], F] = kernel, **bindings: Any) -> F:
     """Compile a copy of a plain function in which the given names mean the given kernels and constants.
 
     This is how one loop serves many strategies and stays cached: numba can cache a kernel that calls a global
-    kernel, but not one that is handed a kernel as an argument; and only a constant bound lets it unroll a loop.
+    kernel, but not one that receives a kernel as an argument. And it unrolls a loop only if its bound is a constant.
     """
+    # Numba reads globals when it compiles and treats them as constants, so a copy with other globals is enough.
     plain = cast(FunctionType, function)
     copy = FunctionType(
         plain.__code__, {**plain.__globals__, **bindings}, plain.__name__, plain.__defaults__, plain.__closure__
     )
-    # Numba's cache doesn't look at the compiler's options, so they are part of the name.
+    # Numba's cache ignores the compiler's options, so they are part of the name.
     names = [compiler.__name__, *(f"{name}={_identity(value)}" for name, value in sorted(bindings.items()))]
     copy.__qualname__ = f"{plain.__name__}-{hashlib.sha256('-'.join(names).encode()).hexdigest()[:12]}"
-    if not all(_lasts(value) for value in bindings.values()):
-        _PASSING.add(copy)
+    if not all(_is_cacheable(value) for value in bindings.values()):
+        _UNCACHED.add(copy)
     return compiler(cast(F, copy))
 
 
-def _lasts(binding: Any) -> bool:
-    """Whether another process can have it too: a constant, or a kernel whose source is a file."""
+def to_be_bound(*_arguments: Any) -> Any:
+    """Placeholder for a kernel in a plain function, until `specialised` binds the real one."""
+    raise TypeError("this name stands for a kernel that specialised() binds: call the compiled copy instead")
+
+
+def _is_cacheable(binding: Any) -> bool:
+    """Whether another process can have the same binding: a constant, or a kernel whose source is a file."""
+    # Only compiled kernels have `py_func`; any other binding is a constant.
     return not hasattr(binding, "py_func") or Path(binding.py_func.__code__.co_filename).is_file()
 
 
 def _identity(binding: Any) -> str:
-    """What tells this binding from another across processes: a constant's value, a kernel's name, code and closure."""
+    """What distinguishes this binding across processes: a constant's value, or a kernel's name, code and closure."""
     if not hasattr(binding, "py_func"):
         return repr(binding)
     function = binding.py_func
+    # A predictor registered by a user lies outside of the package: _SOURCES doesn't cover its file.
     source = Path(function.__code__.co_filename)
     content = _digest([source]) if source.is_file() else ""
-    held = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
-    return f"{function.__module__}.{function.__qualname__}:{content}:{_code(function.__code__)}:{held}"
+    closure = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
+    return f"{function.__module__}.{function.__qualname__}:{content}:{_code(function.__code__)}:{closure}"
 
 
 def _code(code: CodeType) -> str:
-    """The code itself, nested functions included, without addresses."""
+    """The byte code, nested functions included, without addresses, which differ between processes."""
     constants = [_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return f"{code.co_code.hex()}{constants}{code.co_names}"

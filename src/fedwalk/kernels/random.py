@@ -1,11 +1,10 @@
 """Counter-based random numbers: every draw is a pure function of (seed, purpose, index, counter).
 
-A stream is SplitMix64 started at a hash of the first three, so threads, order of work and runtime can't
-change a draw. This is for simulations only: a device in a deployment draws from the operating system (see
-`fedwalk.protocol.randomness`).
+A stream is SplitMix64 started at a hash of the first three, so no draw depends on the number of threads, the order of
+the work or the runtime. They are for simulations only: in a deployment a device draws from the operating system.
 
-Called from Python, keys and bits are passed as `np.uint64`: numba takes a plain int as signed, and signed
-plus unsigned is a float there.
+From Python, pass keys and bits as `np.uint64`: numba treats a plain int as signed, and its sum of a signed and an
+unsigned integer is a float. For the same reason all constants below are `np.uint64`.
 """
 
 import math
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 from fedwalk.kernels.jit import kernel
 
 BINS, NOISE, WALK, CLUSTERING, TRAINING, KEEP, FAKES, DECODING = 1, 2, 3, 4, 5, 6, 7, 8
-"""Purposes. Each has streams of its own, so that adding a draw to one never shifts another."""
+"""Purposes. Each has its own streams, so that adding a draw for one purpose never shifts the draws of another."""
 
+# The constants and shifts of SplitMix64 (Steele, Lea, Flood 2014): 2⁶⁴ over the golden ratio, then its finaliser.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
@@ -27,7 +27,7 @@ _ONE = np.uint64(1)
 
 @kernel
 def mix64(x: np.uint64) -> np.uint64:
-    """SplitMix64's finaliser: a bijection on 64 bits that scatters neighbouring inputs."""
+    """SplitMix64's finaliser: a bijection on 64 bits whose outputs look independent even for adjacent inputs."""
     x = np.uint64(x)
     x = (x ^ (x >> _S30)) * _MIX1
     x = (x ^ (x >> _S27)) * _MIX2
@@ -37,6 +37,7 @@ def mix64(x: np.uint64) -> np.uint64:
 @kernel
 def stream(seed: int, purpose: int, index: int) -> np.uint64:
     """The key of one stream; `index` is the vertex or the walk."""
+    # One mix per part. One mix of the sum would give (purpose, index + 1) and (purpose + 1, index) the same stream.
     key = mix64(np.uint64(seed) + _GOLDEN)
     key = mix64(key + np.uint64(purpose) * _GOLDEN)
     return mix64(key + (np.uint64(index) + _ONE) * _GOLDEN)
@@ -44,13 +45,14 @@ def stream(seed: int, purpose: int, index: int) -> np.uint64:
 
 @kernel
 def draw(key: np.uint64, counter: int) -> np.uint64:
-    """64 random bits: number `counter` of the stream."""
+    """64 random bits: number `counter` of the stream. Any of them can be computed without those before it."""
+    # SplitMix64 advances its state before each output, hence counter + 1.
     return mix64(np.uint64(key) + (np.uint64(counter) + _ONE) * _GOLDEN)
 
 
 @kernel
 def draws(seed: int, purpose: int, index: int, counters: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The stream's words with these numbers."""
+    """The draws with these numbers from one stream."""
     key = stream(seed, purpose, index)
     words = np.empty(counters.size, np.uint64)
     for i in range(counters.size):
@@ -60,7 +62,7 @@ def draws(seed: int, purpose: int, index: int, counters: NDArray[np.int64]) -> N
 
 @kernel
 def lots(seed: int, purpose: int, indices: NDArray[np.int64], counter: int) -> NDArray[np.uint64]:
-    """The same draw of many streams: sorting by it shuffles the indices."""
+    """Draw number `counter` of many streams; sorting the indices by it shuffles them."""
     out = np.empty(indices.size, np.uint64)
     for i in range(indices.size):
         out[i] = draw(stream(seed, purpose, indices[i]), counter)
@@ -76,12 +78,15 @@ def uniform(bits: np.uint64) -> float:
 @kernel
 def below(bits: np.uint64, n: int) -> int:
     """An integer in 0 … n−1; its bias is at most n·2⁻⁵³."""
+    # A multiplication, because an integer division takes several times as long, and this runs at every step of a walk.
+    # The product can't round up to n: a uniform number is at most 1 − 2⁻⁵³.
     return int(uniform(bits) * n)
 
 
 @kernel
 def laplace(bits: np.uint64, scale: float) -> float:
-    """Lap(0, scale) by inversion, from the middle of one of 2⁵² equal cells, so never infinite."""
+    """A draw of Lap(0, scale): the inverse of its distribution function at a uniform number."""
+    # The number is the middle of one of 2⁵² equal cells: it is never an end of (−½, ½), where the inverse is infinite.
     u = (float(np.uint64(bits) >> _S12) + 0.5) * 2.0**-52 - 0.5
     magnitude = -scale * math.log1p(-2.0 * abs(u))
     return magnitude if u >= 0.0 else -magnitude

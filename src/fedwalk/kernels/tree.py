@@ -1,4 +1,7 @@
-"""Kernels over a binary tree laid out in leaf order: every subtree is one interval of leaf positions."""
+"""Kernels over a binary tree in leaf order, where the leaves of every subtree have consecutive positions.
+
+Nodes are numbered as in scipy's linkage: 0 … n − 1 are the leaves, n + i is the node of row i, 2n − 2 is the root.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +16,17 @@ def lay_out(
     size: NDArray[np.int32],
     first: NDArray[np.int32],
 ) -> None:
-    """Parents, leaf counts and the first leaf position of every node; left subtrees come first."""
+    """Fill in each node's parent, number of leaves and first leaf position; left subtrees come first."""
     n = children.shape[0] + 1
     size[:n] = 1
     parent[2 * n - 2] = -1
+    # Rows come bottom-up, so both children have their sizes when their parent is reached …
     for i in range(n - 1):
         left, right = children[i, 0], children[i, 1]
         parent[left] = parent[right] = n + i
         size[n + i] = size[left] + size[right]
     first[2 * n - 2] = 0
+    # … and backwards every parent has its first position before its children need it.
     for i in range(n - 2, -1, -1):
         left, right = children[i, 0], children[i, 1]
         first[left] = first[n + i]
@@ -30,8 +35,9 @@ def lay_out(
 
 @kernel
 def common_leaves(parent: NDArray[np.int32], size: NDArray[np.int32], first: NDArray[np.int32], u: int, v: int) -> int:
-    """|leaves(T[u ∨ v])|: climb from u until the subtree's interval holds v's position."""
+    """|leaves(T[u ∨ v])| of Eq. 10: climb from u until the subtree's interval contains v's position."""
     node, position = u, first[v]
+    # The loop ends at the root at the latest, whose interval contains every position.
     while not first[node] <= position < first[node] + size[node]:
         node = parent[node]
     return int(size[node])

@@ -1,10 +1,12 @@
-"""Walks of all devices at once (Algorithm 1), the same draws in the same order as Device objects make.
+"""Algorithm 1 for all devices at once, with the same draws in the same order as `Device` objects make.
 
-Entry number i of a walk uses the draws 4i … 4i + 3 of the walk's own stream: which vertex, its
-encoding, whether the visit that wrote it triggers the predictor, and a second number for predictors that need one.
+`_visit` is the algorithm itself: what one device does with one token. It is compiled into two loops. `walk_with` runs
+all walks of a simulation to their end, and `visits_with` (in visits.py) runs the tokens of one holder as far as its
+own devices reach. One loop for both would make a simulation a tenth slower: a token's state would be read from arrays
+as long as the batch, instead of from sixteen lanes.
 
-A walk waits for memory at every step, so a few walks take turns: each asks for what it needs next, and while that is
-on its way the others go on.
+Every step of a walk reads memory at random, so a single walk mostly waits. Therefore LANES walks take turns: each
+prefetches what it reads next, and the others go on while that is on its way.
 """
 
 from collections.abc import Callable
@@ -15,17 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.kernels.encoder import EncoderArrays, encode
-from fedwalk.kernels.jit import lean_kernel, specialised
-from fedwalk.kernels.prefetch import prefetch
+from fedwalk.kernels.jit import inlined_kernel, lean_kernel, specialised, to_be_bound
+from fedwalk.kernels.llvm import prefetch
 from fedwalk.kernels.random import WALK, below, draw, stream, uniform
 
 DRAWS, CHOOSE, ENCODE, TRIGGER, SECOND = 4, 0, 1, 2, 3
+"""Entry i of a walk uses the draws 4i … 4i + 3 of the walk's own stream: which vertex, its encoding, whether the visit
+that writes it triggers the predictor, and a second number for predictors that need one. A draw that isn't needed is
+skipped, and the numbers of the others stay the same: so a walk doesn't depend on which party computes it."""
+
 LANES = 16
-"""Walks that take turns: enough to hide the waits of all levels of the cache."""
+"""Walks that take turns: enough to hide the time of a read from main memory behind the work of the others."""
 
 
 class WalkJob(NamedTuple):
-    """Everything a walk needs but the predictor: lists, encoder table, and the run's parameters."""
+    """What all walks of a simulation share: neighbour lists, encoder table and the run's parameters.
+
+    The predictor's tables are a separate argument of the kernels, because their type differs by predictor.
+    """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -34,11 +43,15 @@ class WalkJob(NamedTuple):
     length: int
     predict: float
     burst: int
-    least: int
+    min_remaining: int
 
 
 class Lanes(NamedTuple):
-    """Walks under way: which walk, its stream's key, where it is, entries written, where the next vertex stands."""
+    """The walks that take turns, one per lane.
+
+    For each: its number (−1 if the lane is idle), the key of its random stream, the device that holds it, the number of
+    entries written, and the place in `indices` of the neighbour chosen next.
+    """
 
     walk: NDArray[np.int64]
     key: NDArray[np.uint64]
@@ -48,55 +61,115 @@ class Lanes(NamedTuple):
 
 
 def make_lanes() -> Lanes:
-    """Room for LANES walks."""
+    """Allocate LANES lanes; every thread needs its own, and kernels without reference counts can't allocate."""
     walk, device, at, place = (np.empty(LANES, np.int64) for _ in range(4))
     return Lanes(walk, np.empty(LANES, np.uint64), device, at, place)
+
+
+extend = word = takes_part = visit = to_be_bound
+"""Names that `specialised` binds in the plain functions below:
+
+- extend(tables, neighbours, last, bits, more_bits): the predictor's next vertex, or −1 for none;
+- word(source, counter): 64 random bits;
+- takes_part(job, vertex): whether a token may be handed to the vertex;
+- visit(…): `_visit` compiled with the three above.
+"""
 
 
 @cache
 def walk_with(extend: Callable[..., int]) -> Callable[..., tuple[int, int]]:
     """Compile the walk (tables, job, lanes, begin, end, out) → (hops, carried) with a predictor's `extend` inside."""
-    return specialised(_walk, lean_kernel, extend=specialised(cast(Any, extend).py_func, lean_kernel))
+    return specialised(_walk, lean_kernel, visit=visit_with(extend, draw, _always))
 
 
-def extend(tables: Any, neighbours: NDArray[np.int32], last: int, bits: np.uint64, more: np.uint64) -> int:
-    """The next entry of a burst, or −1 if there is none: stands for a predictor's own kernel in `_walk`."""
-    raise TypeError("a walk is compiled by walk_with(), which puts a predictor's kernel here")
+def visit_with(extend: Callable[..., int], word: Callable[..., Any], takes_part: Callable[..., bool]) -> Any:
+    """Compile one visit for a predictor, a source of random words and a rule for who takes part."""
+    # The predictor is compiled anew without reference counts: one kernel that has them brings them into the whole loop.
+    lean = specialised(cast(Any, extend).py_func, lean_kernel)
+    return specialised(_visit, inlined_kernel, extend=lean, word=word, takes_part=takes_part)
+
+
+@lean_kernel
+def _always(job: WalkJob, vertex: int) -> bool:
+    """In a simulation every vertex takes part."""
+    return True
+
+
+def _visit(
+    tables: Any, job: Any, source: Any, low: int, high: int, target: int, at: int, row: NDArray[np.int32]
+) -> tuple[int, int]:
+    """Algorithm 1's device operation: write an entry, or a burst; returns whom to hand the token to and the entries.
+
+    The device's neighbours are indices[low:high], and `target` is the one that it has chosen; `at` is the number of
+    entries in the row so far. The slice is made only for the predictor: made earlier, it costs a few per cent.
+    """
+    # Before any entry is written: the trigger's draw is numbered by the visit's first entry.
+    room = _room(job, at, word(source, DRAWS * at + TRIGGER))
+    while True:
+        # Most vertices can only be encoded as themselves: one byte says so, and saves the search and its draw.
+        if job.encoder.certain[target]:
+            row[at] = target
+        else:
+            row[at] = encode(job.encoder, target, uniform(word(source, DRAWS * at + ENCODE)))
+        at += 1
+        room -= 1
+        if room == 0:
+            break
+        # Draws are numbered by the entry that they are for, so these belong to the entry after the one just written.
+        bits, more = word(source, DRAWS * at + CHOOSE), word(source, DRAWS * at + SECOND)
+        further = extend(tables, job.indices[low:high], target, bits, more)
+        # The token goes to the last vertex written, so one that can't receive it must not be written.
+        if further < 0 or not takes_part(job, further):
+            break
+        # Algorithm 1, lines 27 and 28, encodes u again. The paper's text encodes the predicted vertex, as done here.
+        target = further
+    return target, at
+
+
+@lean_kernel
+def _room(job: Any, at: int, bits: np.uint64) -> int:
+    """How many entries this visit may write: one, or a burst if it triggers the predictor."""
+    # Line 18 of Algorithm 1 requires l > 2, hence 3 as the min_remaining of the paper's predictor.
+    if job.length - at >= job.min_remaining and uniform(bits) < job.predict:
+        return int(min(job.burst, job.length - at))
+    return 1
+
+
+@lean_kernel
+def choose(indptr: NDArray[np.int64], indices: NDArray[np.int32], device: int, bits: np.uint64) -> int:
+    """Choose a neighbour of the device uniformly; returns its place in `indices`, which is prefetched, not read."""
+    low = indptr[device]
+    place = low + below(bits, indptr[device + 1] - low)
+    prefetch(indices, place)
+    return int(place)
 
 
 def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: NDArray[np.int32]) -> tuple[int, int]:
-    """Walks begin … end − 1, one row of `out` each; returns hops and entries carried by them.
+    """Walks begin … end − 1, one row of `out` each; returns the hops, and the entries that tokens carried on them.
 
-    Walk w starts at vertex w mod n. Lanes take turns, a visit each; one whose walk is done takes the next.
+    Walk w starts at vertex w mod n. A lane whose walk is complete takes the next one.
     """
     n, hops, carried = job.indptr.size - 1, 0, 0
+    # With fewer walks than lanes, the other lanes stay idle from the start.
     running = min(LANES, end - begin)
     coming = begin + running
     for i in range(LANES):
         _begin(lanes, i, begin + i if i < running else -1, job.seed, n)
     while running > 0:
+        # Two passes: by the time the second reads a chosen neighbour, the prefetches of the first have arrived.
         for i in range(LANES):
-            _choose(job.indptr, job.indices, lanes, i, draw(lanes.key[i], DRAWS * lanes.at[i] + CHOOSE))
+            bits = draw(lanes.key[i], DRAWS * lanes.at[i] + CHOOSE)
+            lanes.place[i] = choose(job.indptr, job.indices, lanes.device[i], bits)
         for i in range(LANES):
             if lanes.walk[i] < 0:
                 continue
-            key, at, row = lanes.key[i], lanes.at[i], lanes.walk[i] - begin
             low, high = job.indptr[lanes.device[i]], job.indptr[lanes.device[i] + 1]
-            room = _room(job, key, at)
-            target = job.indices[lanes.place[i]]
-            while True:
-                out[row, at] = _disguise(job.encoder, target, key, at)
-                at += 1
-                room -= 1
-                if room == 0:
-                    break
-                bits, more = draw(key, DRAWS * at + CHOOSE), draw(key, DRAWS * at + SECOND)
-                further = extend(tables, job.indices[low:high], target, bits, more)
-                if further < 0:
-                    break
-                target = further
+            chosen, row = job.indices[lanes.place[i]], out[lanes.walk[i] - begin]
+            target, at = visit(tables, job, lanes.key[i], low, high, chosen, lanes.at[i], row)
+            # The next round begins with the offsets of the target's neighbour list.
             prefetch(job.indptr, target)
             lanes.device[i], lanes.at[i] = target, at
+            # A token that is handed on carries all entries written so far; a complete walk goes to the server.
             if at < job.length:
                 hops += 1
                 carried += at
@@ -108,31 +181,10 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
 
 
 @lean_kernel
-def _choose(indptr: NDArray[np.int64], indices: NDArray[np.int32], lanes: Lanes, i: int, bits: np.uint64) -> None:
-    """Choose a neighbour of the lane's vertex, and ask for it without waiting."""
-    low = indptr[lanes.device[i]]
-    lanes.place[i] = low + below(bits, indptr[lanes.device[i] + 1] - low)
-    prefetch(indices, lanes.place[i])
-
-
-@lean_kernel
-def _room(job: WalkJob, key: np.uint64, at: int) -> int:
-    """How many entries this visit may write: one, or a burst if it triggers the predictor."""
-    if job.length - at >= job.least and uniform(draw(key, DRAWS * at + TRIGGER)) < job.predict:
-        return min(job.burst, job.length - at)
-    return 1
-
-
-@lean_kernel
-def _disguise(encoder: EncoderArrays, vertex: int, key: np.uint64, at: int) -> int:
-    """The vertex as the encoder writes it; no draw is needed where there is no choice."""
-    return vertex if encoder.certain[vertex] else encode(encoder, vertex, uniform(draw(key, DRAWS * at + ENCODE)))
-
-
-@lean_kernel
 def _begin(lanes: Lanes, i: int, walk: int, seed: int, vertices: int) -> None:
-    """Give the lane a new walk, or −1 for none."""
+    """Give the lane a new walk, or −1 for none: an idle lane still chooses, harmlessly, which saves a branch."""
     lanes.walk[i], lanes.key[i] = walk, stream(seed, WALK, walk)
+    # −1 mod n is n − 1, a real device: an idle lane reads the bounds of its row, and nothing outside of the arrays.
     lanes.device[i], lanes.at[i] = walk % vertices, 0
 
 
@@ -146,7 +198,10 @@ def plain_walks(
     end: int,
     out: NDArray[np.int32],
 ) -> None:
-    """DeepWalk: uniform walks over the whole graph, the start vertex being the first entry."""
+    """DeepWalk: uniform walks over the whole graph, whose first entry is the start vertex.
+
+    All of them are equally long, so the lanes run in step: sixteen walks begin and end together.
+    """
     n = indptr.size - 1
     for first in range(begin, end, LANES):
         running = min(LANES, end - first)
@@ -155,7 +210,8 @@ def plain_walks(
             out[first - begin + i, 0] = lanes.device[i]
         for at in range(1, out.shape[1]):
             for i in range(running):
-                _choose(indptr, indices, lanes, i, draw(lanes.key[i], at))
+                # One draw per entry, not DRAWS: nothing is encoded or predicted here.
+                lanes.place[i] = choose(indptr, indices, lanes.device[i], draw(lanes.key[i], at))
             for i in range(running):
                 lanes.device[i] = indices[lanes.place[i]]
                 out[first - begin + i, at] = lanes.device[i]

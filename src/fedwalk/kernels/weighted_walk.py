@@ -1,7 +1,8 @@
-"""Walks over a weighted graph that the server holds (protocol `ldp`): no device takes part, so no hop is sent.
+"""Walks over the weighted graph that the server of `ldp` decodes. No device takes part, so nothing is sent.
 
-A visit writes the vertex itself and up to FAN draws from its row, then moves on by another draw. In a noisy graph
-every edge that is followed may be none: this way two entries in one window are at most a few edges apart.
+A visit writes the vertex itself and up to FAN draws from its row, then moves on by another draw. In a noisy graph an
+edge that is followed may not exist. With many entries per visit, two entries in one SkipGram window are at most a few
+such edges apart.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,10 @@ FAN = 9
 
 
 class Rows(NamedTuple):
-    """Alias tables, one per row: place j stays indices[j] with chance cut[j], else it becomes alias[j]."""
+    """One alias table per row: a draw of place j gives indices[j] with probability cut[j], and alias[j] otherwise.
+
+    So a weighted draw costs one random number and two reads, however long the row is.
+    """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -28,10 +32,12 @@ class Rows(NamedTuple):
 
 @kernel
 def alias_rows(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.float32]) -> Rows:
-    """The tables of all rows; a row without weight is drawn from uniformly."""
+    """Build the tables of all rows; a row whose weights are all zero is drawn from uniformly."""
+    # The defaults, a cut of one and each place its own alias, are the uniform table.
     cut, alias = np.ones(indices.size, np.float32), indices.copy()
     for v in range(indptr.size - 1):
         begin, end = indptr[v], indptr[v + 1]
+        # In double precision, because building the table adds up the rounding errors of a whole row.
         row = weights[begin:end].astype(np.float64)
         if row.sum() > 0.0:
             table = alias_table(row)
@@ -43,11 +49,12 @@ def alias_rows(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: N
 
 @lean_kernel
 def _step(rows: Rows, vertex: int, bits: np.uint64) -> int:
-    """A draw from the vertex's row; the vertex itself if that is empty."""
+    """A draw from the vertex's row, or the vertex itself if the row is empty."""
     begin = rows.indptr[vertex]
     size = rows.indptr[vertex + 1] - begin
     if size == 0:
         return vertex
+    # One number serves for both choices: its whole part names the place, its fraction is compared with the cut.
     point = uniform(bits) * size
     place = int(point)
     stays = point - place < rows.cut[begin + place]
@@ -56,7 +63,7 @@ def _step(rows: Rows, vertex: int, bits: np.uint64) -> int:
 
 @lean_kernel
 def weighted_walks(rows: Rows, seed: int, begin: int, end: int, out: NDArray[np.int32]) -> None:
-    """Walks begin … end − 1, one row of `out` each; walk w starts at vertex w mod n."""
+    """Fill `out` with walks begin … end − 1, one per row; walk w starts at vertex w mod n."""
     n = rows.indptr.size - 1
     for walk in range(begin, end):
         key, row, at, drawn = stream(seed, WALK, walk), walk - begin, 0, 0
@@ -64,6 +71,7 @@ def weighted_walks(rows: Rows, seed: int, begin: int, end: int, out: NDArray[np.
         while at < out.shape[1]:
             out[row, at] = vertex
             at += 1
+            # Only the last visit can be cut short, so a longer walk from the same seed begins with the same entries.
             for _ in range(min(FAN, out.shape[1] - at)):
                 out[row, at] = _step(rows, vertex, draw(key, drawn))
                 at += 1

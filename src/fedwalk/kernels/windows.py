@@ -1,9 +1,9 @@
-"""What SkipGram trains on a walk: window sizes, negatives and rates, drawn for each centre.
+"""SkipGram over whole walks: draw window sizes, negatives and rates for each centre, and train its window.
 
-Every draw is a function of the seed, the walk's number and a counter: stream 0 makes the initial vectors, stream
-w + 1 belongs to walk w. The negatives of a walk are picked from a pool of candidates drawn for it: each is still drawn
-from the noise distribution, but the few dozen rows of a pool stay in the fastest cache. Kernels only:
-`fedwalk.embedding.skipgram` cuts the walks into blocks and hands them here.
+Every draw is a function of the seed, the walk's number and a counter: stream 0 makes the initial vectors, and stream
+w + 1 belongs to walk w. The negatives of a walk are chosen from a pool of candidates drawn for that walk. Each is still
+a draw from the noise distribution, but the few dozen rows of a pool stay in the fastest cache.
+`fedwalk.embedding.skipgram` splits the walks into blocks and calls these kernels.
 """
 
 from typing import Any, NamedTuple
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.kernels.jit import fast_kernel, kernel
-from fedwalk.kernels.prefetch import prefetch
+from fedwalk.kernels.llvm import prefetch
 from fedwalk.kernels.random import TRAINING, below, draw, stream, uniform
 from fedwalk.kernels.skipgram import LANES, SLOTS, Floats, Longs, train_window
 
 POOL = 64
-"""Candidates for the negatives of a walk. With 16 micro-F1 suffers; with 64 it can't be told from fresh draws."""
+"""Candidates for the negatives of a walk. With 16, micro-F1 drops; with 64 it is the same as with fresh draws."""
 
 AHEAD = 2
-"""Centres between asking for a row and using it."""
+"""Centres between the prefetch of a row and its use."""
 
 LINE = 16
-"""Floats in a line of the cache."""
+"""Floats in a cache line, the unit of a prefetch."""
 
 
 class Model(NamedTuple):
@@ -35,14 +35,14 @@ class Model(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """The distribution of negatives as an alias table: v stays v with chance cut[v], else it becomes alias[v]."""
+    """The distribution of negatives as an alias table: a draw of v gives v with probability cut[v], else alias[v]."""
 
     cut: Floats
     alias: NDArray[np.int32]
 
 
 class Plan(NamedTuple):
-    """What holds for the whole training."""
+    """Parameters of the whole training; `walks` is the number of walks, over which the rate falls linearly."""
 
     window: int
     negative: int
@@ -56,6 +56,7 @@ class Plan(NamedTuple):
 def _draw_pool(key: np.uint64, counter: int, noise: Noise, pool: Longs) -> None:
     """Candidates for a walk's negatives, each drawn from the noise distribution."""
     for j in range(pool.shape[0]):
+        # One number serves for both choices: the whole part names the place, the fraction is compared with the cut.
         point = uniform(draw(key, counter + j)) * noise.cut.shape[0]
         vertex = int(point)
         pool[j] = vertex if point - vertex < noise.cut[vertex] else noise.alias[vertex]
@@ -75,16 +76,21 @@ def _draw_walk(
 ) -> None:
     """Window sizes, output rows and their rates for every centre of a walk.
 
-    A negative that was drawn before for the same centre, or is the centre, has rate 0.
+    A negative that was drawn before for the same centre, or is the centre, has rate 0: the six rows are updated
+    together, so a repeated row would lose one of its updates.
     """
     key = stream(plan.seed, TRAINING, number + 1)
+    # From the walk's number, not from progress: the rate doesn't depend on the number of threads.
     rate = np.float32(plan.start_rate - (plan.start_rate - plan.end_rate) * (number / plan.walks))
     width = _width(plan.negative)
+    # The draws after those of all centres (a window size and the negatives of each) belong to the pool.
     _draw_pool(key, walk.shape[0] * (1 + plan.negative), noise, pool)
     for p in range(walk.shape[0]):
         counter, at = p * (1 + plan.negative), p * width
+        # word2vec's dynamic window: uniform in 1 … window, so that near contexts count more.
         spans[p] = 1 + below(draw(key, counter), plan.window)
         for j in range(width):
+            # Unused slots of the last group repeat the centre at rate 0, which changes nothing.
             slots[at + j], rates[at + j] = walk[p] * stride, np.float32(0)
         rates[at] = rate
         for j in range(1, 1 + plan.negative):
@@ -98,12 +104,13 @@ def _draw_walk(
 @fast_kernel
 def _width(negative: int) -> int:
     """Slots of a centre: itself and its negatives, filled up to whole groups."""
+    # 1 + negative, rounded up to a multiple of SLOTS.
     return (negative + SLOTS) // SLOTS * SLOTS
 
 
 @fast_kernel
 def _context(walk: NDArray[np.int32], centre: int, span: int, stride: int, rows: Longs) -> int:
-    """List the input rows of a window, and one more, so that rows can be taken by twos."""
+    """List the input rows of a window; returns how many. One more follows, because rows are trained by twos."""
     count = 0
     for p in range(centre - span, centre + span + 1):
         if 0 <= p < walk.shape[0] and p != centre:
@@ -115,7 +122,7 @@ def _context(walk: NDArray[np.int32], centre: int, span: int, stride: int, rows:
 
 @fast_kernel
 def _prefetch(walk: NDArray[np.int32], centre: int, model: Model, slots: Longs, width: int, window: int) -> None:
-    """Ask for what a coming centre will need first: its output rows, and the input row that enters its window."""
+    """Prefetch what a coming centre needs that isn't cached yet: its output rows, and the row new to its window."""
     if centre < walk.shape[0]:
         for j in range(centre * width, (centre + 1) * width):
             _prefetch_row(model.outputs, slots[j], model.stride)
@@ -131,13 +138,15 @@ def _prefetch_row(matrix: Floats, begin: int, stride: int) -> None:
 
 @fast_kernel
 def train_walks(walks: NDArray[np.int32], first: int, model: Model, noise: Noise, plan: Plan) -> None:
-    """Train on walks number `first` and up, in place."""
+    """Train on walks that are numbered from `first`, in place."""
     inputs, outputs, stride = model
     length, width = walks.shape[1], _width(plan.negative)
     spans, pool = np.empty(length, np.int64), np.empty(POOL, np.int64)
+    # LANES zeros more than needed: kernels read whole vectors, and an odd row is trained at the rates at the end.
     slots = np.zeros(length * width + LANES, np.int64)
     rates = np.zeros(slots.shape[0], np.float32)
     rows = np.zeros(2 * plan.window + 1, np.int64)
+    # Labels minus ½, because gains are computed from σ − ½. Only the first group of slots contains the centre.
     negatives = np.full(LANES, np.float32(-0.5))
     positive = negatives.copy()
     positive[0] = 0.5
@@ -154,11 +163,17 @@ def train_walks(walks: NDArray[np.int32], first: int, model: Model, noise: Noise
 
 @kernel
 def alias_table(weights: NDArray[np.floating[Any]]) -> Noise:
-    """The alias table of a distribution (Vose 1991); a weight of zero is never drawn."""
+    """The alias table of a distribution (Vose 1991); a weight of zero is never drawn.
+
+    Scaled to a mean of one, every weight below one is filled up with a part of a weight above one.
+    """
     n = weights.shape[0]
+    # Rounding may leave places on a stack at the end. With these defaults they give themselves or, if their weight
+    # is zero, the heaviest.
     cut = (weights > 0).astype(np.float32)
     alias = np.full(n, np.argmax(weights), np.int32)
     scaled = weights * (n / weights.sum())
+    # Two stacks in one array: small weights from the left, large ones from the right.
     stack = np.empty(n, np.int64)
     small, large = 0, n
     for v in range(n):
@@ -182,9 +197,10 @@ def alias_table(weights: NDArray[np.floating[Any]]) -> Noise:
 
 @kernel
 def initial_vectors(counts: Longs, dim: int, stride: int, seed: int, vectors: Floats) -> None:
-    """Uniform in ±1/dim, as gensim does, for vertices that occur; the others stay as they are."""
+    """Fill in vectors uniform in ±1/dim, as gensim does, for vertices that occur; the others stay as they are."""
     key = stream(seed, TRAINING, 0)
     for v in range(counts.shape[0]):
         if counts[v] > 0:
             for d in range(dim):
+                # Draws are numbered by `dim`, not by `stride`, so that padding doesn't change the vectors.
                 vectors[v * stride + d] = (2 * uniform(draw(key, v * dim + d)) - 1) / dim

@@ -1,1 +1,1 @@
-"""Privacy that can be checked: mechanisms with their proofs (PROOFS.md), the ledger, and the protocol `ldp`."""
+"""Privacy accounting: mechanisms with their privacy maps, the ledger, and sources of randomness. Knows no protocol."""

@@ -1,10 +1,10 @@
-"""The ledger: every release, what it may cost, and what all of them cost together. It claims no more than is proved.
+"""The ledger: every release, its cost, and the total. It claims no more than is proved.
 
-A release is written down before it is made. One that would exceed the budget is refused, and nothing is sent. A release
-that was made before and is only repeated (the memoised answer to the same question) costs nothing again.
+A release is entered before it is made. One that would exceed the budget is refused, and nothing is sent. Repeating an
+earlier release (the stored answer to the same question) costs nothing.
 
-Costs add up (basic composition, PROOFS.md, 3), whatever the order and whoever asks. A single release without a bound
-makes the total unbounded.
+Costs add up (basic composition, protocols/ldp/PROOFS.md, 3), in any order and for all recipients together. A single
+release without a bound makes the total unbounded.
 """
 
 import math
@@ -16,12 +16,12 @@ from fedwalk.privacy.mechanisms import Mechanism
 
 UNBOUNDED = "unbounded"
 SLACK = 1e-9
-"""What sums of floats may be off before a budget counts as exceeded."""
+"""Tolerance for rounding errors of sums that are compared with a budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Something about neighbour lists that leaves devices.
+    """Information about neighbour lists that devices send.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Release:
     epsilon
         The ε of one release; infinite where nothing is proved.
     ends
-        In how many devices' releases one edge stands: 1 if a pair has an owner, 2 if both ends speak of it.
+        How many devices' releases depend on one edge: 1 if only the owner of a pair reports it, 2 if both ends do.
     why
-        How it composes, or why there is no bound.
+        How its costs add up, or why it has no bound.
     nominal
-        Whether ε only names the noise, because nothing is proved of how it is drawn.
+        Whether ε is only the scale of the noise, because nothing is proved about how the noise is drawn.
     """
 
     what: str
@@ -51,33 +51,33 @@ class Release:
     nominal: bool = False
 
     def __post_init__(self) -> None:
-        # A cost that is negative or no number would let everything after it pass the budget.
+        # A negative cost, or NaN, would let later releases exceed the budget.
         if not (self.epsilon >= 0 and self.times >= 1 and self.ends in (1, 2)):
-            raise ValueError(f"no release costs {self.epsilon:g}, {self.times} times at {self.ends} ends")
+            raise ValueError(f"impossible release: epsilon={self.epsilon:g}, times={self.times}, ends={self.ends}")
 
     @classmethod
     def of(
         cls, mechanism: Mechanism, what: str, why: str, *, by: str = "each device", times: int = 1, ends: int = 1
     ) -> "Release":
-        """The release of a mechanism, which knows its unit and its cost."""
+        """The release of a mechanism, with the mechanism's unit and cost."""
         return cls(what, by, times, mechanism.unit, mechanism.cost(), ends, why, mechanism.nominal)
 
     @property
     def per_device(self) -> float:
-        """ε for one neighbour in one device's list, all times together."""
+        """ε for one neighbour in one device's neighbour list, over all repetitions."""
         return self.epsilon * self.times
 
     @property
     def per_edge(self) -> float:
-        """ε for one edge of the graph, all times and both ends together."""
+        """ε for one edge of the graph, over all repetitions and both ends."""
         return self.per_device * self.ends
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, with the word instead of an infinity."""
+        """For JSON, with "unbounded" for an infinite ε."""
         return {
             "what": self.what, "by": self.by, "times": self.times, "unit": self.unit,
-            "epsilon": spoken(self.epsilon), "ends": self.ends,
-            "per_device": spoken(self.per_device), "per_edge": spoken(self.per_edge), "why": self.why,
+            "epsilon": or_unbounded(self.epsilon), "ends": self.ends,
+            "per_device": or_unbounded(self.per_device), "per_edge": or_unbounded(self.per_edge), "why": self.why,
             "nominal": self.nominal,
         }  # fmt: skip
 
@@ -93,16 +93,16 @@ class Release:
 
 @dataclass(slots=True)
 class Ledger:
-    """Releases under the names they were asked for, and the most that they may cost per edge.
+    """Releases by name, and the largest total cost per edge that they may have.
 
-    >>> from fedwalk.privacy.mechanisms import RandomisedResponse
+    >>> from fedwalk.privacy.mechanisms import NoisedCounts
     >>> ledger = Ledger(budget=6)
-    >>> answer = Release.of(RandomisedResponse.of(4.0), "list", "one report per pair")
-    >>> ledger.spend("first question", answer), ledger.spend("first question", answer)
+    >>> counts = Release.of(NoisedCounts(4.0), "noised counts", "one neighbour changes one count by 1")
+    >>> ledger.spend("first question", counts), ledger.spend("first question", counts)
     (True, False)
-    >>> ledger.spend("second question", answer)
+    >>> ledger.spend("second question", counts)
     Traceback (most recent call last):
-    fedwalk.errors.BudgetError: list: costs 4 per edge, and 4 of the budget of 6 are spent. ...
+    fedwalk.errors.BudgetError: noised counts: costs 4 per edge, and 4 of the budget of 6 are spent. ...
     >>> ledger.per_edge
     4.0
     """
@@ -117,11 +117,11 @@ class Ledger:
 
     @property
     def per_device(self) -> float:
-        """ε for one neighbour in one device's list, of everything released so far."""
+        """ε for one neighbour in one device's neighbour list, of everything released so far."""
         return sum(release.per_device for release in self.releases.values())
 
     def spend(self, name: str, release: Release) -> bool:
-        """Enter a release; False if it was made before under this name, so that repeating it is free."""
+        """Enter a release; False if the name is already there, because repeating a release is free."""
         if name in self.releases:
             return False
         if self.budget is not None and self.per_edge + release.per_edge > self.budget + SLACK:
@@ -133,31 +133,31 @@ class Ledger:
         """For JSON: budget, totals, releases by name."""
         return {
             "budget": self.budget,
-            "per_edge": spoken(self.per_edge),
-            "per_device": spoken(self.per_device),
+            "per_edge": or_unbounded(self.per_edge),
+            "per_device": or_unbounded(self.per_device),
             "releases": {name: release.as_dict() for name, release in self.releases.items()},
         }
 
     @classmethod
     def from_dict(cls, content: Any, origin: str, budget: float | None = None) -> "Ledger":
-        """The ledger that `as_dict` described, under a budget of now."""
+        """The ledger that `as_dict` described, with this budget in place of its own."""
         try:
             releases = {str(name): Release.from_dict(entry) for name, entry in content["releases"].items()}
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise RunFolderError(
-                f"{origin}: isn't a ledger that fedwalk wrote ({error!r}). Name another file; never start afresh on "
-                "devices that have released something, or their costs are forgotten."
+                f"{origin}: isn't a ledger that fedwalk wrote ({error!r}). Restore it. Don't start a "
+                "new ledger for devices that have released something: what they have spent would be lost."
             ) from error
         return cls(budget, releases)
 
 
-def spoken(epsilon: float) -> float | str:
-    """A number, or the word for none."""
+def or_unbounded(epsilon: float) -> float | str:
+    """ε as JSON and tables have it: a number, or "unbounded" for infinity, which JSON lacks."""
     return UNBOUNDED if math.isinf(epsilon) else epsilon
 
 
 def _of(entry: dict[str, Any], name: str, types: tuple[type, ...]) -> Any:
-    """A value that is of one of these types exactly: True is no number."""
+    """A value of exactly one of these types: for `isinstance`, True would be a number."""
     if type(entry[name]) not in types:
         raise TypeError(f"{name} = {str(entry[name])[:40]!r}")
     return entry[name]
@@ -167,12 +167,12 @@ def _refusal(release: Release, spent: float, budget: float) -> str:
     if math.isinf(release.per_edge):
         return (
             f"{release.what}: its cost is unbounded ({release.why}), so no budget allows it; this one is {budget:g}. "
-            "Use protocol ldp, or leave the budget out."
+            "Use a protocol whose releases have a bound, or leave the budget out."
         )
     if math.isinf(spent):
         return (
-            f"{release.what}: these devices have made a release without a bound before, so that no budget holds any "
-            f"more, nor this one of {budget:g}. Use other devices, or leave the budget out."
+            f"{release.what}: these devices have already made a release without a bound, so no budget can be kept, "
+            f"including this one of {budget:g}. Use other devices, or leave the budget out."
         )
     return (
         f"{release.what}: costs {release.per_edge:g} per edge, and {spent:g} of the budget of {budget:g} are spent. "

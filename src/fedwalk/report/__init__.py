@@ -1,9 +1,10 @@
-"""The report of a run: one HTML file that opens without a network, for a person who wants to look."""
+"""The HTML report of a run: one file that opens offline."""
 
 from functools import partial
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
+from fedwalk.protocols.registry import find_protocol, protocol_names
 from fedwalk.report.audit import attack_section
 from fedwalk.report.content import Section
 from fedwalk.report.degrees import degree_section
@@ -17,15 +18,9 @@ from fedwalk.report.render import data_block, render
 from fedwalk.report.source import Source, read_source
 from fedwalk.report.vertices import make_map
 from fedwalk.report.walks import walk_section
-from fedwalk.stages import Progress
+from fedwalk.run.stages import StageProgress, ignore_progress
 
 __all__ = ["build_report"]
-
-PROTOCOLS = {
-    "paper": "FedWalk, as in the paper",
-    "ldp": "Protocol ldp, with proved edge privacy",
-    "deepwalk": "DeepWalk, the centralised baseline",
-}
 
 
 def build_report(
@@ -38,7 +33,7 @@ def build_report(
     layout: str = "tsne",
     splits: int | None = 3,
     threads: int | None = None,
-    progress: Progress | None = None,
+    on_progress: StageProgress | None = None,
 ) -> str:
     """The page for a run folder, as HTML.
 
@@ -48,22 +43,22 @@ def build_report(
         A folder that `fedwalk embed` or `fedwalk demo` wrote.
     graph, format, labels
         The graph that was embedded, how to read it, and its labels. Without `graph`, the file that run.json names is
-        taken if it is still there and the same.
+        used if it still exists and is the same graph.
     title
-        Of the page; by default the folder's name.
+        Title of the page; by default the folder's name.
     layout
-        Of the map: `tsne` or `pca`.
+        Layout of the map: `tsne` or `pca`.
     splits
         Random splits per training ratio for F1; None to leave F1 out.
     threads
         Splits scored at a time; None for all cores.
-    progress
+    on_progress
         Called with (stage, done, total).
 
     Examples
     --------
     >>> import fedwalk, tempfile
-    >>> from fedwalk.job import embed_to_folder
+    >>> from fedwalk.run.execute import embed_to_folder
     >>> folder = Path(tempfile.mkdtemp(), "triangle")
     >>> _ = embed_to_folder(fedwalk.load_graph([[0, 1], [1, 2], [2, 0]]), fedwalk.Settings(walks=2, dim=4), folder)
     >>> page = build_report(folder)
@@ -71,7 +66,7 @@ def build_report(
     (True, True)
     """
     _check(layout, splits, threads)
-    say = progress or _silent
+    say = on_progress or ignore_progress
     source = read_source(run, graph, format, labels)
     say("layout", 0, 1)
     drawn = make_map(source, layout)
@@ -86,12 +81,12 @@ def build_report(
         privacy=privacy_of(source),
         settings=settings_cards(source),
         again=again(source),
-        version=source.record.get("fedwalk", "?"),
+        version=source.record.version,
     )
 
 
-def _sections(source: Source, splits: int | None, threads: int | None, say: Progress) -> list[Section]:
-    """Everything between the map and the privacy box."""
+def _sections(source: Source, splits: int | None, threads: int | None, say: StageProgress) -> list[Section]:
+    """The sections between the map and the privacy box."""
     quality = quality_section(source, splits, threads, partial(say, "evaluate"))
     if quality.figures:
         say("evaluate", 1, 1)
@@ -108,20 +103,18 @@ def _sections(source: Source, splits: int | None, threads: int | None, say: Prog
 
 
 def _subtitle(source: Source) -> str:
-    name = PROTOCOLS.get(source.protocol, source.protocol)
-    place = "a simulation in one process" if source.record.get("simulation") else "a federation"
-    return name if source.protocol == "deepwalk" else f"{name}: {place}"
+    place = "a simulation in one process" if source.record.simulation else "a federation"
+    if source.protocol not in protocol_names():
+        return f"Protocol {source.protocol}: {place}"
+    protocol = find_protocol(source.protocol)
+    return protocol.title if protocol.centralised else f"{protocol.title}: {place}"
 
 
 def _check(layout: str, splits: int | None, threads: int | None) -> None:
-    """Refuse what would fail only after the layout has taken its minute."""
+    """Raise SettingsError now for what would otherwise fail after the layout, which can take a minute."""
     if layout not in METHODS:
         raise SettingsError(f"layout = {layout!r}: choose from {', '.join(METHODS)}.")
     if splits is not None and splits < 1:
         raise SettingsError(f"splits = {splits}: at least 1.")
     if threads is not None and threads < 1:
         raise SettingsError(f"threads = {threads}: at least 1.")
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Nobody listens."""

@@ -3,21 +3,21 @@
 import shlex
 from typing import Any
 
-from fedwalk.audit.finding import metrics_text
+from fedwalk.attacks.finding import metrics_text
 from fedwalk.report.content import Absent, Section, Table
 from fedwalk.report.source import Source
-from fedwalk.run_folder import read_record
-from fedwalk.words import epsilon_text, sentence
+from fedwalk.run.folder import AUDIT_FILE, read_json_object
+from fedwalk.util.text import epsilon_text, sentence
 
 
 def attack_section(source: Source) -> Section:
-    """The section for a run: from its audit.json, or how to get one."""
-    file = source.path / "audit.json"
+    """The section for a run: from its audit.json, or the command that makes one."""
+    file = source.path / AUDIT_FILE
     if not file.exists():
-        target = "GRAPH" if source.record.get("federation") else str(source.path)
+        target = "GRAPH" if source.record.federation is not None else str(source.path)
         command = shlex.join(["fedwalk", "audit", target])
         return Section("audit", "Attacks", absent=(Absent("This run hasn't been audited.", command),))
-    return audit_section(read_record(file, ("findings", "epsilon", "confidence")))
+    return audit_section(read_json_object(file, ("findings", "epsilon", "confidence")))
 
 
 def audit_section(record: dict[str, Any]) -> Section:

@@ -1,7 +1,7 @@
-"""The page's charts: horizontal bars, lines and histograms.
+"""The charts of the page: horizontal bars, lines and histograms.
 
-They are narrow (a phone's width) with text of a size that stays legible there; series differ in dashes and marks as
-well as in colour.
+They are as narrow as a phone's screen, and their text is large enough to read there. Series differ in dashes and marks
+as well as in colour.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,19 +11,19 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from fedwalk.report.svg import Scale, drawing, element, spanning
-from fedwalk.words import short_text
+from fedwalk.util.text import short_text
 
 WIDTH = 380.0
 HEIGHT = 260.0
 LETTER = 7.0
-"""Mean width of a letter of the charts' text."""
+"""Mean width of a letter in a chart. SVG can't measure text, so labels get room by their length."""
 ROW = 26.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, WIDTH - 14, 50.0, HEIGHT - 42
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A value with a name; `text` is how to write the value."""
+    """A value with a name; `text` is the value as it is printed."""
 
     label: str
     value: float
@@ -32,7 +32,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points joined by a line; `spread` is half the length of each point's error bar. Marks are for few points."""
+    """Points joined by a line. `spread` has half the length of each error bar; `marks` draws a circle at each point."""
 
     name: str
     x: Sequence[float]
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis measures, how it is warped, and how its ticks are written."""
+    """The name of an axis, its scale (a key of `svg.WARPS`), and the text of its ticks."""
 
     name: str
     warp: str = "linear"
@@ -51,14 +51,14 @@ class Axis:
 
 
 def bars(title: str, rows: Sequence[Bar]) -> Markup:
-    """Horizontal bars from zero, each with its value written at its end."""
+    """Horizontal bars from zero, each with its value printed at its end."""
     left = min(max((len(row.label) for row in rows), default=0) * LETTER + 10, 0.45 * WIDTH)
     right = WIDTH - max((len(row.text) for row in rows), default=0) * LETTER - 10
     scale = spanning([row.value for row in rows], left, right)
     content: list[Markup] = []
     for i, row in enumerate(rows):
         middle = (i + 0.5) * ROW
-        # A value above zero is never drawn as nothing.
+        # A positive value is at least one pixel wide, so that it can be seen.
         width = max(scale(row.value) - left, 1.0 if row.value > 0 else 0.0)
         content += [
             element("text", row.label, class_="name end", x=left - 8, y=middle + 4),
@@ -70,7 +70,7 @@ def bars(title: str, rows: Sequence[Bar]) -> Markup:
 
 
 def lines(title: str, description: str, series: Sequence[Line], x: Axis, y: Axis) -> Markup:
-    """One or more lines over common axes."""
+    """One or more lines with common axes."""
     across = spanning([value for line in series for value in line.x], LEFT, RIGHT, x.warp)
     up = spanning([value for line in series for value in _reach(line)], BOTTOM, TOP, y.warp)
     content = [*_axes(across, up, x, y), *_legend([line.name for line in series])]
@@ -88,7 +88,7 @@ def lines(title: str, description: str, series: Sequence[Line], x: Axis, y: Axis
 
 
 def columns(title: str, description: str, edges: Sequence[float], counts: Sequence[int], x: Axis, y: Axis) -> Markup:
-    """A histogram: a column over each pair of neighbouring edges."""
+    """A histogram: one column between each two consecutive edges."""
     across = Scale(edges[0], edges[-1], LEFT, RIGHT, x.warp)
     up = spanning(counts, BOTTOM, TOP, y.warp)
     content = _axes(across, up, x, y)
@@ -109,7 +109,7 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _axes(across: Scale, up: Scale, x: Axis, y: Axis) -> list[Markup]:
-    """Grid, ticks and names."""
+    """The grid, the ticks and the names of both axes."""
     content = [
         element("text", y.name, class_="axis", x=4, y=14),
         element("text", x.name, class_="axis middle", x=(LEFT + RIGHT) / 2, y=HEIGHT - 6),
@@ -127,7 +127,7 @@ def _axes(across: Scale, up: Scale, x: Axis, y: Axis) -> list[Markup]:
 
 
 def _legend(names: Sequence[str]) -> list[Markup]:
-    """A stroke and a name per series, above the plot."""
+    """A sample line and the name of each series, above the plot."""
     content: list[Markup] = []
     place = LEFT
     for i, name in enumerate(names):

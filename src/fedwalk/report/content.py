@@ -1,4 +1,4 @@
-"""What a section of the page is made of, whoever fills it: words, figures with their numbers, and what is missing."""
+"""The parts of a section of the page: text, figures with their numbers, and notes about what is missing."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers behind the figures; the first column names the rows."""
+    """The numbers of a section; the first column names the rows."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -15,7 +15,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing, and what it shows in a sentence."""
+    """A drawing with a caption of one sentence."""
 
     drawing: Markup
     caption: str
@@ -23,7 +23,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Something that this report can't show: why, and the command that would make it possible."""
+    """Something that the report can't show: the reason, and the command that would add it."""
 
     reason: str
     command: str = ""
@@ -31,7 +31,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page with a heading; `key` is its anchor."""
+    """A section of the page with a heading; `key` is its anchor."""
 
     key: str
     title: str
@@ -43,7 +43,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A key number at the top of the page."""
+    """A key figure at the top of the page."""
 
     name: str
     value: str

@@ -1,7 +1,7 @@
 """The hierarchical clustering tree as a dendrogram of at most forty clusters.
 
-Cut by height, a tree of many vertices shows the few hubs that joined last beside one cluster of all others. So the
-largest cluster is opened, again and again, until there are enough: the picture then divides the vertices.
+A cut at one height would show the few hubs that joined last next to one cluster of all other vertices. Instead, the
+largest cluster is split repeatedly until there are forty, so that the clusters have comparable sizes.
 """
 
 import heapq
@@ -11,24 +11,24 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from fedwalk.protocol.tree import Tree
+from fedwalk.protocols.paper.tree import Tree
 from fedwalk.report.charts import LETTER, WIDTH
 from fedwalk.report.content import Absent, Figure, Section, Table
-from fedwalk.report.source import Source
+from fedwalk.report.source import LOST, Source
 from fedwalk.report.svg import Scale, drawing, element, spanning
-from fedwalk.words import short_text
+from fedwalk.util.text import counted, short_text
 
-CLUSTERS = 40
+MAX_CLUSTERS = 40
 ROW = 16.0
 TOP = 24.0
-LONGEST_NAME = 16
+MAX_NAME_LENGTH = 16
 SKEWED = 3.0
-"""Times the median height that the root may have before heights are drawn by their square roots."""
+"""If the root is higher than this multiple of the median height, heights are drawn on a square-root scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A node whose inside isn't drawn: how high it is, how many vertices it has, and what to write beside it."""
+    """A node that is drawn without its descendants: its height, the number of its vertices, and its label."""
 
     node: int
     height: float
@@ -48,25 +48,28 @@ def tree_section(source: Source) -> Section:
         (str(i), f"{c.leaves:,}", f"{c.height:,.1f}", *((c.degree,) if source.graph else ()))
         for i, c in enumerate(clusters, 1)
     )
-    text = "Vertices join where their degree matrices become alike: the further left, the more they differ."
+    text = "Clusters of similar degree matrices join; the further to the left two clusters join, the more they differ."
     if len(clusters) < source.tree.leaves:
-        text += f" Of {source.tree.leaves:,} leaves the largest clusters were opened until there were {len(clusters)};"
-        text += " a wedge is one that stayed closed."
-    written = "the number of its vertices" + (" and their median degree" if source.graph else "")
-    caption = f"Dissimilarity at which clusters join; beside a cluster, {written}."
+        text += f" Of {source.tree.leaves:,} leaves, the largest clusters were split until there were {len(clusters)};"
+        text += " each wedge is a cluster that wasn't split further."
+    if lost := int(np.count_nonzero(source.leaves == LOST)):
+        text += f" {counted(lost, 'leaf is a vertex', 'leaves are vertices')} lost during the walks."
+    label = "the number of its vertices" + (" and their median degree" if source.graph else "")
+    caption = f"Dissimilarity at which clusters join; next to each cluster, {label}."
     figure = Figure(draw(source.tree, clusters), caption)
     return Section(key, title, (text,), (figure,), Table(head, rows))
 
 
-def open_largest(tree: Tree, clusters: int = CLUSTERS) -> list[int]:
-    """The nodes to draw as clusters, in leaf order.
+def open_largest(tree: Tree, max_clusters: int = MAX_CLUSTERS) -> list[int]:
+    """The nodes to draw as clusters, in the order of their leaves: the largest is split until there are enough.
 
     >>> open_largest(Tree(np.array([[0, 1, 1.0, 2], [2, 4, 2.0, 3], [3, 5, 3.0, 4]])), 3)
     [3, 2, 4]
     """
     n = tree.leaves
+    # A heap with the largest cluster first, which begins with the root alone.
     closed = [(-n, 2 * n - 2)]
-    while len(closed) < min(clusters, n):
+    while len(closed) < min(max_clusters, n):
         _, node = heapq.heappop(closed)
         for child in tree.linkage[node - n, :2].astype(int).tolist():
             heapq.heappush(closed, (-int(tree.size[child]), child))
@@ -74,10 +77,10 @@ def open_largest(tree: Tree, clusters: int = CLUSTERS) -> list[int]:
 
 
 def draw(tree: Tree, clusters: list[Cluster]) -> Markup:
-    """Root at the left, clusters at the right, one to a row."""
+    """Draw the tree with the root at the left and one cluster per row at the right."""
     right = WIDTH - max(len(cluster.text) for cluster in clusters) * LETTER - 10
     bottom = TOP + len(clusters) * ROW
-    shown = _opened(tree, clusters)
+    shown = _ancestors(tree, clusters)
     scale = _height_scale(tree.linkage[[node - tree.leaves for node in shown], 2], right)
     rows = {cluster.node: TOP + (i + 0.5) * ROW for i, cluster in enumerate(clusters)}
     content = _height_axis(scale, bottom)
@@ -101,19 +104,26 @@ def draw(tree: Tree, clusters: list[Cluster]) -> Markup:
 
 
 def _describe(source: Source, tree: Tree, node: int) -> Cluster:
-    """A cluster in words: one vertex by its name, more by their number; with the median degree if it is known."""
+    """The cluster of a node. Its label is the name of a single vertex or else their number, with the median degree."""
     first, size = int(tree.first[node]), int(tree.size[node])
     rows = source.leaves[tree.order[first : first + size]]
     height = 0.0 if size == 1 else float(tree.linkage[node - tree.leaves, 2])
-    name = str(source.embedding.nodes[rows[0]])
-    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    # A run with lost vertices has no graph: only a federation loses vertices.
     degree = f"{np.median(source.graph.degrees[rows]):,.0f}" if source.graph else ""
-    text = (f"vertex {name}" if size == 1 else f"{size:,}") + (f" · degree {degree}" if degree else "")
-    return Cluster(node, height, size, text, degree)
+    text = _vertex_text(source, int(rows[0])) if size == 1 else f"{size:,}"
+    return Cluster(node, height, size, f"{text} · degree {degree}" if degree else text, degree)
 
 
-def _opened(tree: Tree, clusters: list[Cluster]) -> list[int]:
-    """All nodes above the clusters, children before parents."""
+def _vertex_text(source: Source, row: int) -> str:
+    """The label of a cluster of one vertex: its name, shortened."""
+    if row == LOST:
+        return "lost vertex"
+    name = str(source.embedding.nodes[row])
+    return f"vertex {name if len(name) <= MAX_NAME_LENGTH else f'{name[: MAX_NAME_LENGTH - 1]}…'}"
+
+
+def _ancestors(tree: Tree, clusters: list[Cluster]) -> list[int]:
+    """All nodes above the clusters, children before parents: in a linkage array a parent has the higher number."""
     above: set[int] = set()
     for cluster in clusters:
         node = int(tree.parent[cluster.node])
@@ -124,13 +134,13 @@ def _opened(tree: Tree, clusters: list[Cluster]) -> list[int]:
 
 
 def _height_scale(heights: NDArray[np.float64], right: float) -> Scale:
-    """Zero at the right; square roots if the root is far above the rest."""
+    """A scale with zero at the right; by square roots if the root is much higher than the rest."""
     skewed = float(heights.max()) > SKEWED * float(np.median(heights))
     return spanning(heights.tolist(), right, 12.0, "sqrt" if skewed else "linear")
 
 
 def _height_axis(scale: Scale, bottom: float) -> list[Markup]:
-    """Ticks above the tree; on a warped scale those that would touch are left out."""
+    """Ticks above the tree. On a square-root scale, labels that would overlap are left out."""
     content, last = [], np.inf
     for value in scale.ticks():
         place = scale(value)
@@ -142,7 +152,7 @@ def _height_axis(scale: Scale, bottom: float) -> list[Markup]:
 
 
 def _closed(cluster: Cluster, row: float, scale: Scale, right: float) -> list[Markup]:
-    """A wedge from the cluster's own height down to zero, and its text."""
+    """A wedge from the cluster's height to zero, and its label."""
     tip, half = scale(cluster.height), ROW / 2 - 2
     text = element("text", cluster.text, class_="name", x=right + 6, y=row + 4)
     if tip >= right:

@@ -1,19 +1,19 @@
-"""Micro- and macro-F1 over the training ratio (Sec. 5.1), where the graph has labels."""
+"""The section on F1: micro- and macro-F1 over the training ratio (Sec. 5.1), if the graph has labels."""
 
 from fedwalk.errors import InputError
 from fedwalk.evaluation import Score, evaluate
-from fedwalk.kernels.threads import Report
 from fedwalk.report.charts import Axis, Line, lines
 from fedwalk.report.content import Absent, Figure, Section, Table
 from fedwalk.report.source import Source
-from fedwalk.words import counted
+from fedwalk.util.parallel import Progress
+from fedwalk.util.text import counted
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEY, TITLE = "quality", "F1"
 
 
-def quality_section(source: Source, splits: int | None, threads: int | None, report: Report) -> Section:
-    """Score the embedding, unless `splits` is None, or say why it can't be scored."""
+def quality_section(source: Source, splits: int | None, threads: int | None, on_progress: Progress) -> Section:
+    """Score the embedding, or say why it isn't scored; `splits` is None if scores weren't requested."""
     if source.graph is None:
         return Section(KEY, TITLE, absent=(source.no_graph,) if source.no_graph else ())
     if source.graph.labels is None:
@@ -24,20 +24,20 @@ def quality_section(source: Source, splits: int | None, threads: int | None, rep
         return Section(KEY, TITLE, absent=(Absent(reason, source.command()),))
     try:
         scores = evaluate(
-            source.embedding, source.graph, train_ratios=RATIOS, splits=splits, threads=threads, report=report
+            source.embedding, source.graph, train_ratios=RATIOS, splits=splits, threads=threads, on_progress=on_progress
         )
     except InputError as error:
         return Section(KEY, TITLE, absent=(Absent(f"The embedding can't be scored: {error}"),))
     text = (
         "One-vs-rest logistic regression on the vectors, mean and standard deviation over "
         f"{counted(splits, 'random split', 'random splits')}. For each vertex as many labels are predicted as it truly "
-        "has, which is the field's custom and flatters."
+        "has: the field's convention, which overstates real-world F1."
     )
     return Section(KEY, TITLE, (text,), (_figure(scores),), _table(scores))
 
 
 def _figure(scores: list[Score]) -> Figure:
-    """Two lines with error bars."""
+    """Micro- and macro-F1 as lines with error bars."""
     ratios = [score.train_ratio for score in scores]
     series = [
         Line(
@@ -53,7 +53,7 @@ def _figure(scores: list[Score]) -> Figure:
         "; ".join(f"at {s.train_ratio:g}: micro {s.micro_f1:.3f}, macro {s.macro_f1:.3f}" for s in scores) + "."
     )
     drawn = lines("F1 over the training ratio", description, series, Axis("training ratio"), Axis("F1"))
-    caption = "F1 when a share of the labelled vertices is trained on and the others are predicted."
+    caption = "F1 on the other labelled vertices, by the share that the classifier is trained on."
     return Figure(drawn, caption)
 
 

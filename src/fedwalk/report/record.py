@@ -1,64 +1,87 @@
 """The sections that `run.json` alone can fill: key numbers, time and memory, messages, settings and the command."""
 
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
+from fedwalk.protocols.base import Fact
+from fedwalk.protocols.registry import find_protocol, protocol_names
 from fedwalk.report.charts import Bar, bars
 from fedwalk.report.content import Absent, Card, Figure, Section, Table
 from fedwalk.report.source import Source
+from fedwalk.run.record import RunRecord
 from fedwalk.settings import Settings
-from fedwalk.words import bytes_text, count_text, seconds_text
+from fedwalk.util.text import bytes_text, count_text, seconds_text
 
 
 def cards(source: Source) -> list[Card]:
-    """What one wants to know first."""
-    record, walks = source.record, source.record["walks"]
-    isolated = record["graph"].get("isolated")
-    found = [
-        Card("vertices", count_text(record["graph"]["vertices"]), f"{isolated:,} isolated" if isolated else ""),
-    ]
-    if record["graph"]["edges"] is not None:
-        found.append(Card("edges", count_text(record["graph"]["edges"])))
-    if federation := record.get("federation"):
-        lost = ", ".join(federation["lost"])
-        found.append(Card("holders", count_text(len(federation["holders"])), f"lost: {lost}" if lost else "none lost"))
-    if walks["count"]:
-        found.append(Card("walks", count_text(walks["count"]), f"of {walks['length']} entries"))
-    if decoded := record.get("decoded"):
-        share = decoded["expected_edges"] / max(1, decoded["reported_pairs"])
-        found.append(Card("reported pairs", count_text(decoded["reported_pairs"]), f"about {share:.0%} of them edges"))
-    if sent := sum(entry["bytes"] for entry in record["messages"].values()):
-        messages = sum(entry["count"] for entry in record["messages"].values())
-        if record["messages"].get("hops", {}).get("count"):
-            expected = f"expected {walks['expected_hops_per_walk']:.2f}"
-            found.append(Card("hops per walk", f"{walks['hops_per_walk']:.2f}", expected))
-        found.append(Card("sent in all", bytes_text(sent), f"{messages:,} messages"))
-    memory = record.get("peak_rss_bytes")
-    held = f"{bytes_text(memory)} of memory" if memory else ""
-    found.append(Card("time", seconds_text(record["seconds"]["total"]), held))
-    if record.get("nominal_epsilon") is not None:
-        found.append(Card("nominal ε", f"{record['nominal_epsilon']:g}", "a noise scale, no guarantee"))
-    if source.protocol == "ldp":
-        proved = "in all, proved; here simulated" if record.get("simulation") else "in all, proved"
-        found.append(Card("ε per edge", _plain(source.settings["epsilon"]), proved))
-    return found
+    """The key numbers, at the top of the page."""
+    record = source.record
+    graph, walks = record.graph, record.walks
+    shown = [Card("vertices", count_text(graph.vertices), f"{graph.isolated:,} isolated" if graph.isolated else "")]
+    if graph.edges is not None:
+        shown.append(Card("edges", count_text(graph.edges)))
+    if record.federation is not None:
+        lost = ", ".join(record.federation["lost"])
+        num_holders = len(record.federation["holders"])
+        shown.append(Card("holders", count_text(num_holders), f"lost: {lost}" if lost else "none lost"))
+    if walks.count:
+        shown.append(Card("walks", count_text(walks.count), f"of {walks.length} entries"))
+    shown += map(_fact_card, facts_of(record))
+    shown += _traffic_cards(record)
+    memory = f"{bytes_text(record.peak_rss_bytes)} of memory" if record.peak_rss_bytes else ""
+    shown.append(Card("time", seconds_text(record.seconds["total"]), memory))
+    if record.nominal_epsilon is not None:
+        shown.append(Card("nominal ε", f"{record.nominal_epsilon:g}", "a noise scale, no guarantee"))
+    if record.epsilon is not None:
+        proved = "in all, proved; here simulated" if record.simulation else "in all, proved"
+        shown.append(Card("ε per edge", _plain(record.epsilon), proved))
+    return shown
+
+
+def _fact_card(fact: Fact) -> Card:
+    """The number in large type; the rest of the text and the note below it."""
+    value, _, rest = fact.text.partition(", ")
+    return Card(fact.name, value, "; ".join(filter(None, (rest, fact.note))))
+
+
+def _traffic_cards(record: RunRecord) -> list[Card]:
+    """Hops per walk, and what was sent in all; none if nothing was sent."""
+    traffic, walks = record.messages.traffic.values(), record.walks
+    size = sum(entry.bytes for entry in traffic)
+    if not size:
+        return []
+    total = Card("sent in all", bytes_text(size), f"{sum(entry.count for entry in traffic):,} messages")
+    if not walks.hops_per_walk or walks.expected_hops_per_walk is None:
+        return [total]
+    return [Card("hops per walk", f"{walks.hops_per_walk:.2f}", f"expected {walks.expected_hops_per_walk:.2f}"), total]
+
+
+def facts_of(record: RunRecord) -> Iterable[Fact]:
+    """Facts that only the run's protocol has; none if the protocol isn't installed here."""
+    known = record.protocol in protocol_names()
+    return find_protocol(record.protocol).facts(record.details) if known and record.details else ()
+
+
+def protocol_reads(name: str) -> tuple[str, ...] | None:
+    """The settings that a protocol reads; None if it isn't installed here."""
+    return find_protocol(name).reads if name in protocol_names() else None
 
 
 def cost_section(source: Source) -> Section:
-    """Time per stage; memory per stage if the run measured it, else for the whole."""
+    """Time per stage, and memory per stage if the run measured it, otherwise the peak of the whole run."""
     record = source.record
-    seconds = {stage: took for stage, took in record["seconds"].items() if stage != "total"}
-    memory: dict[str, int] = record.get("peak_rss_by_stage") or {}
-    total = seconds_text(record["seconds"]["total"])
+    seconds = {stage: took for stage, took in record.seconds.items() if stage != "total"}
+    memory = record.peak_rss_by_stage
+    total = seconds_text(record.seconds["total"])
     figures = [Figure(bars("Time per stage", _bars(seconds, seconds_text)), f"Time of each stage; {total} in all.")]
     text = []
     if memory:
         drawn = bars("Memory per stage", _bars(memory, bytes_text))
         figures.append(Figure(drawn, "The most memory that the process had held by the end of each stage."))
-    elif peak := record.get("peak_rss_bytes"):
-        text.append(f"The run held {bytes_text(peak)} of memory at most; it wasn't measured stage by stage.")
+    elif record.peak_rss_bytes:
+        text.append(
+            f"The run held {bytes_text(record.peak_rss_bytes)} of memory at most; it wasn't measured stage by stage."
+        )
     rows = [
         (stage, seconds_text(took), *((bytes_text(memory[stage]) if stage in memory else "",) if memory else ()))
         for stage, took in seconds.items()
@@ -69,18 +92,18 @@ def cost_section(source: Source) -> Section:
 
 def message_section(source: Source) -> Section:
     """Bytes and messages per phase."""
-    phases = {phase: entry for phase, entry in source.record["messages"].items() if entry["count"]}
+    phases = {phase: entry for phase, entry in source.record.messages.traffic.items() if entry.count}
     key, title = "messages", "Messages"
     if not phases:
         reason = f"Nothing is sent: {source.protocol} works on the whole graph in one place."
         return Section(key, title, absent=(Absent(reason),))
     head = ("phase", "messages", "bytes", "route", "can be observed by")
     rows = tuple(
-        (phase, count_text(entry["count"]), bytes_text(entry["bytes"]), entry["route"], ", ".join(entry["observers"]))
+        (phase, count_text(entry.count), bytes_text(entry.bytes), entry.route, ", ".join(entry.observers))
         for phase, entry in phases.items()
     )
-    sizes = _bars({phase: entry["bytes"] for phase, entry in phases.items()}, bytes_text)
-    counts = _bars({phase: entry["count"] for phase, entry in phases.items()}, count_text)
+    sizes = _bars({phase: entry.bytes for phase, entry in phases.items()}, bytes_text)
+    counts = _bars({phase: entry.count for phase, entry in phases.items()}, count_text)
     figures = (
         Figure(bars("Bytes per phase", sizes), "Bytes of each phase, all devices together."),
         Figure(bars("Messages per phase", counts), "Messages of each phase, all devices together."),
@@ -90,26 +113,27 @@ def message_section(source: Source) -> Section:
 
 def settings_cards(source: Source) -> list[Card]:
     """Every setting, with the default where the run's value differs from it."""
-    defaults = asdict(Settings())
-    found = []
-    for name, value in source.settings.items():
+    defaults = Settings().as_dict()
+    shown = []
+    for name, value in source.record.settings.items():
         default = defaults.get(name)
         changed = default is not None and value != default
-        found.append(Card(name, _plain(value), f"default {_plain(default)}" if changed else ""))
-    return found
+        shown.append(Card(name, _plain(value), f"default {_plain(default)}" if changed else ""))
+    return shown
 
 
 def again(source: Source, **other: str) -> str:
     """The command that makes the same run, or one with some settings changed."""
-    inputs: dict[str, Any] = source.record.get("input") or {}
-    federated = source.record.get("federation") is not None
+    federated = source.record.federation is not None
     command = ["federate", "run", "FEDERATION"] if federated else ["embed", source.origin or "GRAPH"]
     words = ["fedwalk", *command, "-o", "again"]
-    if inputs.get("format"):
-        words += ["--format", inputs["format"]]
-    defaults = asdict(Settings())
-    for name, value in {**source.settings, **other}.items():
-        unused = name == "bins" and source.protocol != "paper"
+    if chosen := source.record.input.get("format"):
+        words += ["--format", chosen]
+    defaults = Settings().as_dict()
+    reads = protocol_reads(source.protocol)
+    for name, value in {**source.record.settings, **other}.items():
+        # A setting that the protocol doesn't read can't change the run.
+        unused = reads is not None and name in defaults and name not in (*reads, "protocol")
         if value is not None and value != defaults.get(name) and not unused:
             words += [f"--{name.replace('_', '-')}", _plain(value)]
     if source.walks is not None:

@@ -1,7 +1,7 @@
-"""The page: one template, one style sheet and a script, put together into a single file that asks nobody for anything.
+"""Render the page: one template, one style sheet and the scripts, combined into a single file that loads nothing.
 
-Jinja escapes every text. The map's data is JSON in a data block, in which `<` can't occur. A content security policy
-allows the page's own style and script, by their hashes, and nothing else.
+Jinja escapes all text. The data of the map is JSON in a data block, in which `<` can't occur. A content security policy
+allows the page's own style and script, identified by their hashes, and nothing else.
 """
 
 import base64
@@ -13,21 +13,21 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-SCRIPTS = ("data.js", "map.js", "panel.js", "hands.js", "start.js")
+SCRIPTS = ("data.js", "map.js", "panel.js", "controls.js", "start.js")
 
 
 def render(**content: Any) -> str:
-    """The page with its content filled in."""
+    """The page with this content, as HTML."""
     style, script = _read("report.css"), "\n".join(_read(name) for name in SCRIPTS)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(_read("report.html"))
     page = template.render(style=Markup(style), script=Markup(script), policy=policy(style, script), **content)
-    # A name may hold half of a surrogate pair, which no file can.
+    # A name may contain half of a surrogate pair, which can't be written as UTF-8.
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
 def policy(style: str, script: str) -> str:
-    """A content security policy under which the page can load and send nothing."""
+    """A content security policy that prevents the page from loading or sending anything."""
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -35,7 +35,7 @@ def policy(style: str, script: str) -> str:
 
 
 def data_block(content: object) -> Markup:
-    """JSON that can stand inside a script element, whatever text is in it.
+    """JSON that is safe inside a script element, whatever text it contains.
 
     >>> data_block(["</script>"])
     Markup('["\\\\u003c/script>"]')

@@ -1,47 +1,42 @@
-"""What a report is made from: the files of a run folder and, where it can be found, the graph.
+"""Read what a report is made from: the files of a run folder and, if available, the graph.
 
-The graph is the one that was embedded or none: its fingerprint tells. What isn't there is no error; the page says
-why it is missing and how to get it.
+A graph is used only if its fingerprint is the one of the run. A missing graph isn't an error: the page says why it is
+missing and how to add it.
 """
 
 import shlex
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.embedding import Embedding
-from fedwalk.errors import InputError, RunFolderError
+from fedwalk.errors import InputError, RunFolderError, SettingsError
 from fedwalk.graph import Graph, load_graph
 from fedwalk.graph.datasets import resolve_graph
-from fedwalk.job import read_run
-from fedwalk.protocol.tree import Tree
+from fedwalk.protocols.paper.tree import Tree
 from fedwalk.report.content import Absent
+from fedwalk.run.folder import EMBEDDING_FILE, TREE_FILE, WALKS_FILE
+from fedwalk.run.record import RunRecord, read_run
+from fedwalk.settings import Settings
 
-NEEDED = {
-    "graph": ("vertices", "edges"),
-    "settings": ("protocol", "epsilon", "bins", "walks", "encoder", "seed"),
-    "seconds": ("total",),
-    "messages": (),
-    "walks": ("count", "length", "hops_per_walk", "expected_hops_per_walk"),
-}
-"""What the page takes from `run.json` without asking."""
+LOST = -1
+"""In place of a row of the embedding, for a vertex that has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A finished run and its graph.
 
-    `origin` is the file that the graph came from, as far as is known; `no_graph` says why there is no graph. The
-    tree's leaves are the vertices that took part: `leaves` has their rows in the embedding. The walks' entries are
-    rows of the embedding too.
+    `origin` is the file of the graph, if known; `no_graph` says why there is no graph. The leaves of the tree are the
+    vertices that took part, and `leaves` has their rows in the embedding; -1 for a vertex that a federation lost during
+    the walks. The entries of walks are rows of the embedding, or leaves in a federated run with a tree.
     """
 
     path: Path
-    record: dict[str, Any]
+    record: RunRecord
     embedding: Embedding
     graph: Graph | None
     origin: str | None
@@ -51,18 +46,23 @@ class Source:
     walks: NDArray[np.int32] | None
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The run's settings by name."""
-        settings: dict[str, Any] = self.record["settings"]
-        return settings
+    def settings(self) -> Settings | None:
+        """The settings of the run; None if its protocol, or a setting of it, isn't known here.
+
+        The record has all settings by name in either case.
+        """
+        try:
+            return Settings.from_mapping(self.record.settings)
+        except SettingsError:
+            return None
 
     @property
     def protocol(self) -> str:
-        """`paper`, `deepwalk`, …"""
-        return str(self.settings["protocol"])
+        """The name of the run's protocol."""
+        return str(self.record.settings["protocol"])
 
     def command(self, *flags: str) -> str:
-        """The report's own command with more flags."""
+        """The command that writes this report, with additional flags."""
         return " ".join(["fedwalk report", shlex.quote(str(self.path)), *flags])
 
 
@@ -72,75 +72,72 @@ def read_source(
     format: str | None = None,  # noqa: A002
     labels: str | None = None,
 ) -> Source:
-    """Read a run folder and its graph: the one given, or the one that `run.json` names if it is still there."""
+    """Read a run folder and its graph: the given one, or the one that `run.json` names if it still exists."""
     record = read_run(path)
-    _check(path, record)
-    embedding = Embedding.load(path / "embedding.npz")
-    found, origin, no_graph = _find_graph(path, record, graph, format, labels)
-    if found is not None and not np.array_equal(found.names, embedding.nodes):
-        raise RunFolderError(f"{path}: embedding.npz and run.json are of different graphs. Start again with --force.")
-    tree, leaves = _read_tree(path, embedding)
-    return Source(path, record, embedding, found, origin, no_graph, tree, leaves, _read_walks(path))
-
-
-def _check(path: Path, record: dict[str, Any]) -> None:
-    """Refuse a record that lacks what every page shows."""
-    for part, names in NEEDED.items():
-        missing = [name for name in names if not isinstance(record[part], dict) or name not in record[part]]
-        if missing:
-            raise RunFolderError(f"{path}/run.json: has no {missing[0]!r} in {part!r}. Embed again with --force.")
+    embedding = Embedding.load(path / EMBEDDING_FILE)
+    loaded, origin, no_graph = _find_graph(path, record, graph, format, labels)
+    if loaded is not None and not np.array_equal(loaded.names, embedding.nodes):
+        raise RunFolderError(f"{path}: embedding.npz and run.json are of different graphs. Embed again with --force.")
+    tree, leaves = _read_tree(path, embedding, federated=record.federation is not None)
+    return Source(path, record, embedding, loaded, origin, no_graph, tree, leaves, _read_walks(path))
 
 
 def _find_graph(
-    path: Path, record: dict[str, Any], given: str | None, chosen: str | None, labels: str | None
+    path: Path, record: RunRecord, given: str | None, chosen: str | None, labels: str | None
 ) -> tuple[Graph | None, str | None, Absent | None]:
-    """The graph with its labels, its file, and why there is none."""
-    inputs = record.get("input") or {}
-    origin = given or inputs.get("graph")
+    """The graph with its labels, its file, and if there is no graph the reason."""
+    origin = given or record.input.get("graph")
     try:
-        found = _load(origin, chosen or (None if given else inputs.get("format")), labels, record)
+        loaded = _load(origin, chosen or (None if given else record.input.get("format")), labels, record)
     except (InputError, OSError) as error:
+        # The file that run.json names may have been moved since. A graph or labels that the user gave must load.
         if given or labels:
             raise
-        command = "" if record.get("federation") else f"fedwalk report {shlex.quote(str(path))} --graph GRAPH"
-        return None, origin, Absent(f"The graph is not at hand: {error}", command)
-    return found, origin, None
+        command = "" if record.federation is not None else f"fedwalk report {shlex.quote(str(path))} --graph GRAPH"
+        return None, origin, Absent(f"The graph isn't available: {error}", command)
+    return loaded, origin, None
 
 
-def _load(origin: str | None, chosen: str | None, labels: str | None, record: dict[str, Any]) -> Graph:
-    """The graph of this file, if it is the run's."""
-    if record.get("federation"):
-        raise InputError("this run was a federation's, and nobody holds its graph.")
+def _load(origin: str | None, chosen: str | None, labels: str | None, record: RunRecord) -> Graph:
+    """Load the graph from this file; InputError unless it is the graph of the run."""
+    if record.federation is not None:
+        raise InputError("this run was made by a federation, in which no party has the whole graph.")
     if origin is None:
-        raise InputError("run.json doesn't name its file. Give it with --graph.")
+        raise InputError("run.json doesn't name the graph's file. Give it with --graph.")
     graph = load_graph(resolve_graph(origin), format=chosen, labels=labels)
-    if graph.fingerprint() != record["graph"].get("fingerprint"):
+    if graph.fingerprint() != record.graph.fingerprint:
         raise InputError(
-            f"{origin}: isn't the graph of this run (its fingerprint differs). Give the one that was embedded."
+            f"{origin}: isn't the graph of this run (its fingerprint differs). Give the graph that was embedded."
         )
     return graph
 
 
-def _read_tree(path: Path, embedding: Embedding) -> tuple[Tree | None, NDArray[np.int64]]:
-    """The tree, if the protocol built one, and the embedding's row of each of its leaves."""
-    file = path / "tree.npz"
+def _read_tree(path: Path, embedding: Embedding, *, federated: bool) -> tuple[Tree | None, NDArray[np.int64]]:
+    """The tree, if the protocol built one, and the row of each leaf in the embedding; -1 for a leaf without a row.
+
+    Only a federation can lose vertices between the tree and the embedding.
+    """
+    file = path / TREE_FILE
     if not file.exists():
         return None, np.empty(0, np.int64)
     rows = {str(name): row for row, name in enumerate(embedding)}
     try:
+        # numpy doesn't close the file itself if the archive is damaged.
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             tree = Tree(arrays["linkage"])
-            leaves = np.array([rows[str(name)] for name in arrays["nodes"].tolist()], np.int64)
+            leaves = np.array([rows.get(str(name), LOST) for name in arrays["nodes"].tolist()], np.int64)
         if leaves.size != tree.leaves:
             raise InputError(f"{tree.leaves} leaves and {leaves.size} names")
+        if not federated and LOST in leaves:
+            raise InputError("it has a vertex that isn't in embedding.npz")
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, InputError) as error:
         raise RunFolderError(f"{file}: can't be read ({error}). Embed the graph again with --force.") from error
     return tree, leaves
 
 
 def _read_walks(path: Path) -> NDArray[np.int32] | None:
-    """The walks, if they were kept; they stay on disk."""
-    file = path / "walks.npy"
+    """The walks, if they were kept, as a memory map: they can be larger than the memory."""
+    file = path / WALKS_FILE
     if not file.exists():
         return None
     try:

@@ -1,6 +1,6 @@
-"""Inline SVG as safe markup, and scales from values to positions.
+"""Build inline SVG as safe markup, and scales that map values to positions.
 
-Text that goes in is escaped; colours are left to the page's style sheet, so that a drawing follows dark mode and print.
+All text is escaped. Colours come from the page's style sheet, so that drawings adapt to dark mode and print.
 """
 
 import math
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 WARPS: dict[str, Callable[[float], float]] = {"linear": lambda value: value, "sqrt": math.sqrt, "log": math.log10}
+"""How a scale transforms values before it maps them linearly."""
 
 
 def element(name: str, *content: str, **attributes: object) -> Markup:
-    """An element; `class_` and `text_anchor` are written as `class` and `text-anchor`.
+    """An SVG element; the attributes `class_` and `text_anchor` become `class` and `text-anchor`.
 
     >>> element("text", "a < b", class_="tick", x=1.0)
     Markup('<text class="tick" x="1">a &lt; b</text>')
@@ -28,12 +29,12 @@ def _attribute(key: str) -> str:
 
 
 def _number(value: object) -> object:
-    """Hundredths of a pixel are enough, and zero needs no sign."""
+    """Round floats to hundredths of a pixel, which keeps the file small, and turn -0 into 0."""
     return f"{round(value, 2) + 0.0:g}" if isinstance(value, float) else value
 
 
 def drawing(title: str, description: str, width: float, height: float, *content: str) -> Markup:
-    """An image with a name and a description for those who can't see it."""
+    """An SVG image with a title and a description for screen readers."""
     return element(
         "svg",
         element("title", title),
@@ -46,7 +47,7 @@ def drawing(title: str, description: str, width: float, height: float, *content:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values from `low` to `high` mapped onto positions from `start` to `stop`; what lies outside is drawn at the edge.
+    """Maps values from `low` to `high` onto positions from `start` to `stop`; values outside are drawn at the edge.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         if not self.low < self.high or (self.warp == "log" and self.low <= 0) or (self.warp == "sqrt" and self.low < 0):
-            raise ValueError(f"a {self.warp} scale can't reach from {self.low} to {self.high}")
+            raise ValueError(f"a {self.warp} scale can't range from {self.low} to {self.high}")
 
     def __call__(self, value: float) -> float:
         """The position of a value."""
@@ -73,30 +74,31 @@ class Scale:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Round values within the scale, about `count` of them."""
+        """About `count` round values within the scale."""
         if self.warp == "log":
             return self._log_ticks(count)
         step = _round_up((self.high - self.low) / count)
+        # The tolerance keeps a tick at either end in spite of rounding errors.
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [i * step for i in range(first, last + 1)]
 
     def _log_ticks(self, count: int) -> list[float]:
-        """Powers of ten, every second or third of them if there are many; 1, 2 and 5 times them if there are few."""
+        """Powers of ten: only every second or third if there are many, also 2 and 5 times them if there are few."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         factors = (1, 2, 5) if self.high < 100 * self.low else (1,)
         every = max(1, math.ceil(len(powers) / (count + 3)))
-        found = [factor * 10.0**power for power in powers[::every] for factor in factors]
-        return [value for value in found if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
+        candidates = [factor * 10.0**power for power in powers[::every] for factor in factors]
+        return [value for value in candidates if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
 
 
 def _round_up(step: float) -> float:
-    """The next of …, 0.5, 1, 2, 5, 10, …"""
+    """The smallest of …, 0.5, 1, 2, 5, 10, … that is at least `step`."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step * (1 - 1e-9))
 
 
 def spanning(values: Iterable[float], start: float, stop: float, warp: str = "linear") -> Scale:
-    """A scale over all the values; linear and square-root ones begin at zero, and none is without extent."""
+    """A scale over all values. Linear and square-root scales begin at zero, and no scale has zero length."""
     known = list(values)
     high = max(known, default=1.0)
     if warp == "log":

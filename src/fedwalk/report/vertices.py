@@ -1,7 +1,7 @@
-"""The map's data: coordinates, colours, names and nearest vertices, packed for the page's script.
+"""The data of the map: coordinates, colours, names and nearest vertices, packed for the page's script.
 
-Numbers are little-endian arrays in base64. A vertex with several labels is drawn in the colour of the rarest of its
-labels that have a colour, or else the most frequent label would cover the others.
+Numbers are little-endian arrays in base64. A vertex with several labels gets the colour of the rarest of its labels
+that have a colour; otherwise the most frequent label would dominate the map.
 """
 
 import base64
@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Labels
-from fedwalk.report.layout import LEAST_FOR_TSNE, lay_out, nearest, rows_to_draw
+from fedwalk.report.layout import MIN_FOR_TSNE, lay_out, nearest, rows_to_draw
 from fedwalk.report.source import Source
-from fedwalk.words import counted
+from fedwalk.util.text import counted
 
-COLOURS = 10
-NEAREST = 5
+NUM_COLOURS = 10
+NUM_NEAREST = 5
 SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
     (),
     ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
     ((0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
     ((0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)),
 )
-"""Corners of a circle (none), a square, a triangle and a diamond: colours that some eyes confuse differ in shape."""
+"""Corners of a circle (none), a square, a triangle and a diamond: colour-blind readers see groups by shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Vertices drawn alike: what they have in common, how many there are, and their style, a number or a word."""
+    """Vertices drawn in the same style: their label, their number, and the style's name in the style sheet."""
 
     name: str
     count: int
@@ -39,13 +39,13 @@ class Group:
 
     @property
     def shape(self) -> tuple[tuple[float, float], ...]:
-        """Corners of the mark."""
+        """The corners of the mark; none for a circle."""
         return SHAPES[int(self.style) % len(SHAPES)] if self.style.isdigit() else SHAPES[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """What is on the map: a sentence for each thing to know about it, its groups, and the packed data."""
+    """The content of the map: sentences about how it was made, its groups, and the packed data."""
 
     text: tuple[str, ...]
     groups: tuple[Group, ...]
@@ -53,19 +53,19 @@ class Map:
 
     @property
     def drawn(self) -> int:
-        """The number of vertices."""
+        """The number of vertices on the map."""
         return len(self.data["names"])
 
 
 def make_map(source: Source, method: str) -> Map:
-    """Lay the vertices out and pack them."""
+    """Lay out the vertices and pack the data of the map."""
     vectors = source.embedding.vectors
     rows = rows_to_draw(vectors)
     if rows.size == 0:
-        raise InputError(f"{source.path}/embedding.npz: every vector is zero, there is nothing to draw.")
+        raise InputError(f"{source.path}/embedding.npz: every vector is zero, so there is nothing to draw.")
     labels = source.graph.labels.take(rows) if source.graph and source.graph.labels else None
     group, groups = group_by_label(labels, rows.size)
-    near, cosines = nearest(vectors[rows], NEAREST)
+    near, cosines = nearest(vectors[rows], NUM_NEAREST)
     data = {
         "names": [str(name) for name in source.embedding.nodes[rows].tolist()],
         "places": pack(quantise(lay_out(vectors[rows], method)), "<i2"),
@@ -82,14 +82,15 @@ def make_map(source: Source, method: str) -> Map:
 
 
 def group_by_label(labels: Labels | None, vertices: int) -> tuple[NDArray[np.int64], tuple[Group, ...]]:
-    """The group of each vertex, and the groups: a colour per frequent label, then `other labels` and `no label`."""
+    """The group of each vertex, and the groups: one per frequent label, then `other labels` and `no label`."""
     if labels is None:
         return np.zeros(vertices, np.int64), (Group("all vertices", vertices, "0"),)
-    frequent = np.argsort(-labels.per_label, kind="stable")[:COLOURS]
+    frequent = np.argsort(-labels.per_label, kind="stable")[:NUM_COLOURS]
     names = [*(labels.names[column] for column in frequent), "other labels", "no label"]
     styles = [*map(str, range(len(frequent))), "other", "none"]
     group = np.where(labels.per_vertex > 0, len(frequent), len(frequent) + 1)
     columns = labels.indicator.tocsc()
+    # From the most to the least frequent, so that the rarest label of a vertex is the last one assigned.
     for i, column in enumerate(frequent):
         group[columns.indices[columns.indptr[column] : columns.indptr[column + 1]]] = i
     counts = np.bincount(group, minlength=len(names))
@@ -99,13 +100,13 @@ def group_by_label(labels: Labels | None, vertices: int) -> tuple[NDArray[np.int
 
 
 def carried(labels: Labels) -> list[list[int]]:
-    """The labels of each vertex, as numbers."""
+    """The labels of each vertex, as indices."""
     indices, starts = labels.indicator.indices.tolist(), labels.indicator.indptr.tolist()
     return [indices[a:b] for a, b in pairwise(starts)]
 
 
 def quantise(places: NDArray[np.float64]) -> NDArray[np.int16]:
-    """Coordinates as 16-bit numbers, both axes by the same measure.
+    """Coordinates as 16-bit integers, with the same scale on both axes.
 
     >>> quantise(np.array([[0.0, 1.0], [4.0, 3.0]])).tolist()
     [[-32767, -16384], [32767, 16384]]
@@ -121,23 +122,25 @@ def pack(numbers: NDArray[Any], kind: str) -> str:
 
 
 def _sentences(source: Source, method: str, drawn: int) -> list[str]:
-    """How the map was made and what it leaves out."""
-    tsne = method == "tsne" and drawn >= LEAST_FOR_TSNE
+    """Sentences about how the map was made and what it leaves out."""
+    tsne = method == "tsne" and drawn >= MIN_FOR_TSNE
     how = (
         "t-SNE of the vectors' directions" if tsne else "The first two principal components of the vectors' directions"
     )
     caution = (
-        "near is alike, but far apart and cluster sizes mean little." if tsne else "only part of what differs is seen."
+        "near vertices are similar, but large distances and cluster sizes mean little."
+        if tsne
+        else "they show only part of the differences."
     )
     text = [f"{how}: {caution}"]
     vectors = source.embedding.vectors
     present = int(np.count_nonzero(vectors.any(axis=1)))
     if present > drawn:
         text.append(
-            f"A random sample of {drawn:,} of the {present:,} vertices; nearest vertices are those in the sample."
+            f"A random sample of {drawn:,} of the {present:,} vertices is shown; nearest vertices are from the sample."
         )
     if present < len(vectors):
         text.append(f"{counted(len(vectors) - present, 'isolated vertex is', 'isolated vertices are')} left out.")
     if source.graph and source.graph.labels and int(source.graph.labels.per_vertex.max()) > 1:
-        text.append("A vertex with several labels has the colour of the rarest among the frequent ones.")
+        text.append("A vertex with several labels has the colour of the rarest of them that has a colour.")
     return text

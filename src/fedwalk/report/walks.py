@@ -1,4 +1,4 @@
-"""Walks: hops against theory (Theorem 2, corrected), and how often each vertex was visited, if the walks were kept."""
+"""The section on walks: hops compared with the corrected Theorem 2, and visits per vertex if the walks were kept."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,32 +7,34 @@ from fedwalk.errors import RunFolderError
 from fedwalk.report.charts import Axis, Bar, bars, columns
 from fedwalk.report.content import Absent, Figure, Section, Table
 from fedwalk.report.record import again
-from fedwalk.report.source import Source
+from fedwalk.report.source import LOST, Source
+from fedwalk.run.record import WalkFacts
 
-COLUMNS = 24
-ROWS_AT_A_TIME = 1 << 16
+NUM_COLUMNS = 24
+BLOCK = 1 << 16
+"""Number of walks read at a time, which bounds the memory."""
 
 
 def walk_section(source: Source) -> Section:
     """The section on walks."""
-    walks = source.record["walks"]
-    if not walks["count"]:
+    walks = source.record.walks
+    if not walks.count:
         reason = "There are no walks: this embedding is spectral."
         return Section("walks", "Walks", absent=(Absent(reason, again(source, embed="skipgram")),))
-    text = f"{walks['count']:,} walks of {walks['length']} entries."
+    text = f"{walks.count:,} walks of {walks.length} entries."
     figures: list[Figure] = []
     rows: list[tuple[str, str]] = []
     absent: list[Absent] = []
-    if source.record["messages"].get("hops", {}).get("count"):
-        saved = 1 - walks["hops_per_walk"] / max(1, walks["length"] - 1)
+    if walks.hops_per_walk:
+        saved = 1 - walks.hops_per_walk / max(1, walks.length - 1)
         text += f" Prediction saved {saved:.1%} of the hops."
         rows += hop_rows(walks)
         figures.append(_hops(rows))
     if source.walks is None:
-        reason = "How well the walks cover the vertices is not shown, because they were not kept."
+        reason = "The visits per vertex aren't shown, because the walks weren't kept."
         absent.append(Absent(reason, f"{again(source)} --keep-walks"))
     else:
-        visits = count_visits(source.walks, len(source.embedding))[source.embedding.vectors.any(axis=1)]
+        visits = visits_per_row(source, source.walks)[source.embedding.vectors.any(axis=1)]
         text += f" {np.count_nonzero(visits) / visits.size:.1%} of the vertices were visited."
         figures.append(_coverage(visits))
         rows += visit_rows(visits)
@@ -40,55 +42,67 @@ def walk_section(source: Source) -> Section:
     return Section("walks", "Walks", (text,), tuple(figures), table, tuple(absent))
 
 
+def visits_per_row(source: Source, walks: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many entries of walks are each row of the embedding."""
+    rows = len(source.embedding)
+    if source.record.federation is None or source.tree is None:
+        return count_visits(walks, rows)
+    # A federation numbers the vertices by the leaves of the tree, and may lose some of them during the walks.
+    embedded = source.leaves != LOST
+    visits = np.zeros(rows, np.int64)
+    visits[source.leaves[embedded]] = count_visits(walks, source.tree.leaves)[embedded]
+    return visits
+
+
 def count_visits(walks: NDArray[np.int32], vertices: int) -> NDArray[np.int64]:
-    """How many entries name each row of the embedding; the walks are read piece by piece.
+    """How many entries of walks are each of the vertices 0 … n−1; the walks are read block by block.
 
     >>> count_visits(np.array([[0, 1], [1, 1]], np.int32), 3).tolist()
     [1, 3, 0]
     """
     visits = np.zeros(vertices, np.int64)
-    for start in range(0, len(walks), ROWS_AT_A_TIME):
-        piece = np.asarray(walks[start : start + ROWS_AT_A_TIME]).ravel()
-        if piece.size and not 0 <= piece.min() <= piece.max() < vertices:
-            raise RunFolderError(f"walks.npy: names a row outside 0 … {vertices - 1}. Embed again with --force.")
-        visits += np.bincount(piece, minlength=vertices)
+    for start in range(0, len(walks), BLOCK):
+        block = np.asarray(walks[start : start + BLOCK]).ravel()
+        if block.size and not 0 <= block.min() <= block.max() < vertices:
+            raise RunFolderError(f"walks.npy: an entry outside 0 … {vertices - 1}. Embed the graph again with --force.")
+        visits += np.bincount(block, minlength=vertices)
     return visits
 
 
-def hop_rows(walks: dict[str, float]) -> list[tuple[str, str]]:
-    """Hops of a walk that predicts nothing, and those expected and measured."""
-    found = {
-        "without prediction": walks["length"] - 1,
-        "expected": walks["expected_hops_per_walk"],
-        "measured": walks["hops_per_walk"],
+def hop_rows(walks: WalkFacts) -> list[tuple[str, str]]:
+    """Hops per walk without prediction, expected, and measured."""
+    hops_by_name = {
+        "without prediction": walks.length - 1,
+        "expected": walks.expected_hops_per_walk,
+        "measured": walks.hops_per_walk,
     }
-    return [(name, f"{hops:.3f}") for name, hops in found.items()]
+    return [(name, f"{hops:.3f}") for name, hops in hops_by_name.items() if hops is not None]
 
 
 def visit_rows(visits: NDArray[np.int64]) -> list[tuple[str, str]]:
     """How unevenly the vertices were visited."""
-    found = {
+    values = {
         "vertices never visited": np.count_nonzero(visits == 0),
         "fewest visits": visits.min(),
         "median": np.median(visits),
         "most": visits.max(),
     }
-    return [(name, f"{value:,.0f}") for name, value in found.items()]
+    return [(name, f"{value:,.0f}") for name, value in values.items()]
 
 
 def _hops(rows: list[tuple[str, str]]) -> Figure:
     drawn = bars("Hops per walk", [Bar(name, float(text), text) for name, text in rows])
-    return Figure(drawn, "Times that a walk is handed on: Theorem 2 (corrected), and what this run took.")
+    return Figure(drawn, "Hops per walk without prediction, expected by the corrected Theorem 2, and measured.")
 
 
 def _coverage(visits: NDArray[np.int64]) -> Figure:
-    """A histogram over the vertices that were visited, in columns that widen by a constant factor."""
+    """A histogram of the visits of each visited vertex, with columns of equal width on a logarithmic axis."""
     seen = visits[visits > 0]
     low, high = float(seen.min()), float(max(seen.max(), 2 * seen.min()))
-    edges = np.geomspace(low, high, COLUMNS + 1)
+    edges = np.geomspace(low, high, NUM_COLUMNS + 1)
     edges[0], edges[-1] = low, high
     counts, _ = np.histogram(seen, edges)
     description = "; ".join(f"{name}: {value}" for name, value in visit_rows(visits)) + "."
     axes = Axis("visits", "log"), Axis("vertices")
     drawn = columns("Walk coverage", description, edges.tolist(), counts.tolist(), *axes)
-    return Figure(drawn, "How many vertices were visited how often, over all entries of all walks.")
+    return Figure(drawn, "Number of vertices by how often they occur in the walks.")

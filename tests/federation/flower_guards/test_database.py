@@ -1,4 +1,4 @@
-"""The SuperLink's database, made by Flower itself: ended runs are forgotten, nodes and the run that goes on are not."""
+"""The SuperLink's database, made by Flower itself: ended runs are deleted, nodes and the current run are not."""
 
 import hashlib
 import sqlite3
@@ -16,7 +16,7 @@ from flwr.superlink.federation import NoOpFederationManager
 
 from fedwalk.errors import FedWalkWarning
 from fedwalk.federation.flower_guards import database as module
-from fedwalk.federation.flower_guards.database import compact, forget_ended_runs
+from fedwalk.federation.flower_guards.database import delete_ended_runs, registered_nodes
 
 pytestmark = pytest.mark.filterwarnings("ignore:No path_separator:DeprecationWarning")  # Flower's own
 
@@ -31,7 +31,7 @@ def database(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def state(database: Path) -> Any:
-    """What a SuperLink has open."""
+    """The database as a SuperLink opens it."""
     return LinkStateFactory(str(database), NoOpFederationManager(), ObjectStoreFactory(str(database))).state()
 
 
@@ -56,28 +56,29 @@ def begin_run(state: Any, name: str, size: int = 1000) -> int:
     return int(task)
 
 
-def test_of_many_ended_runs_a_few_stay_and_nodes_are_registered_as_before(database: Path, state: Any) -> None:
+def test_of_many_ended_runs_a_few_stay_and_nodes_stay_registered(database: Path, state: Any) -> None:
     node = state.create_node("aid", "name", b"a key", 30.0)
     for i in range(20):
         assert state.finish_task(begin_run(state, f"run {i}"), SubStatus.STOPPED, "")
-    forget_ended_runs(database)
+    delete_ended_runs(database)
     counts = count(database, *PER_RUN, *CONTENT, "node")
     assert {table: counts[table] for table in CONTENT} == dict.fromkeys(CONTENT, 0)
-    assert {counts[table] for table in PER_RUN} == {module.KEPT}
+    assert {counts[table] for table in PER_RUN} == {module.NUM_KEPT_RUNS}
     assert counts["node"] == 1
+    assert registered_nodes(database) == {b"a key": node}
     assert node in {info.node_id for info in state.get_node_info(node_ids=[node])}
-    assert len(state.get_run_info()) == module.KEPT
+    assert len(state.get_run_info()) == module.NUM_KEPT_RUNS
 
 
-def test_the_run_that_goes_on_keeps_all_of_its_own(database: Path, state: Any) -> None:
+def test_the_current_run_keeps_all_its_rows(database: Path, state: Any) -> None:
     assert state.finish_task(begin_run(state, "ended"), SubStatus.STOPPED, "")
-    task = begin_run(state, "under way")
+    task = begin_run(state, "current")
     for _ in range(2):
-        forget_ended_runs(database)
+        delete_ended_runs(database)
         assert count(database, "objects", "object_children", "run_objects") == {
             "objects": 2, "object_children": 1, "run_objects": 2,
         }  # fmt: skip
-        tree = state.object_store.get_object_tree(digest("under way"))
+        tree = state.object_store.get_object_tree(digest("current"))
         assert [child.object_id for child in tree.children] == [digest("shared")]
     # Flower's own cleaning works as if nothing had happened.
     run_id = next(run.run_id for run in state.get_run_info() if run.primary_task_id == task)
@@ -86,25 +87,25 @@ def test_the_run_that_goes_on_keeps_all_of_its_own(database: Path, state: Any) -
     assert count(database, "objects", "run_objects") == {"objects": 0, "run_objects": 0}
 
 
-def test_compacting_gives_space_back(database: Path, state: Any) -> None:
+def test_compacting_shrinks_the_file(database: Path, state: Any) -> None:
     begun = [begin_run(state, f"run {i}", 1 << 20) for i in range(4)]
     state._engine.dispose()
     before = sum(path.stat().st_size for path in database.parent.iterdir())
     for task in begun:
         state.finish_task(task, SubStatus.STOPPED, "")
     state._engine.dispose()
-    compact(database)
+    delete_ended_runs(database, compact=True)
     assert before > 4 << 20
     assert database.stat().st_size < 1 << 20
     assert count(database, "run") == {"run": 4}
 
 
-def test_no_database_is_no_error_and_another_schema_costs_only_space(database: Path) -> None:
-    compact(database)
-    forget_ended_runs(database)
+def test_a_missing_database_is_no_error_and_another_schema_is_a_warning(database: Path) -> None:
+    delete_ended_runs(database, compact=True)
+    delete_ended_runs(database)
     assert not database.exists()
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("CREATE TABLE run (run_id)")
     with pytest.warns(FedWalkWarning, match="can't be deleted .*task"):
-        compact(database)
+        delete_ended_runs(database, compact=True)
     assert count(database, "run") == {"run": 0}

@@ -1,4 +1,4 @@
-"""How a SuperNode speaks to its server: with its certificate, and with a word to the owner about what goes wrong."""
+"""The SuperNode's connection to its server: it shows the certificate and tells the owner about problems."""
 
 import re
 import ssl
@@ -18,19 +18,19 @@ from flwr.proto.fleet_pb2 import ActivateNodeRequest, ActivateNodeResponse, Pull
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest, SendNodeHeartbeatResponse
 from flwr.supernode.fleet_http_client import FleetHttpClient
 
-from company import authority, credentials
+from fedwalk.federation.deploy.ports import free_port
 from fedwalk.federation.flower_guards import fleet_client
-from fedwalk.federation.flower_guards.fleet_client import drift, in_words
+from fedwalk.federation.flower_guards.fleet_client import clock_warning, explain
 from fedwalk.federation.flower_guards.listening import server_context
-from fedwalk.federation.folders import HolderFolder
-from fedwalk.federation.identity import server_certificate
-from fedwalk.federation.notices import Changes
-from fedwalk.federation.processes import free_port
+from fedwalk.federation.membership.folders import HolderFolder
+from fedwalk.federation.membership.keys import server_certificate
+from fedwalk.federation.owner_log import ChangeLogger
+from helpers.walking_holders import authority, credentials
 
 
 @dataclass
 class Link:
-    """A SuperLink's address, at which somebody answers only while the test lets them."""
+    """A SuperLink's address, which answers only between `open` and `close`."""
 
     port: int
     answers: list[tuple[int, bytes]]
@@ -76,13 +76,13 @@ def link() -> Iterator[Link]:
         link.close()
 
 
-def test_a_holder_tries_until_it_is_let_in_and_its_owner_is_told(
+def test_a_holder_tries_until_it_is_accepted_and_its_owner_is_told(
     link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FleetHttpClient, "ActivateNode", FleetHttpClient.ActivateNode)
-    monkeypatch.setattr(fleet_client, "CONNECTION", Changes())
-    monkeypatch.setattr(fleet_client, "PAUSE", 0.0)
-    fleet_client.activate_patiently()
+    monkeypatch.setattr(fleet_client, "CONNECTION", ChangeLogger())
+    monkeypatch.setattr(fleet_client, "RETRY_SECONDS", 0.0)
+    fleet_client.retry_activation()
     with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
         with pytest.raises(httpx.ConnectError):
             client.ActivateNode(ActivateNodeRequest())
@@ -90,20 +90,22 @@ def test_a_holder_tries_until_it_is_let_in_and_its_owner_is_told(
         link.answers += [(409, known), (404, b"unknown"), (200, ActivateNodeResponse().SerializeToString())]
         link.open()
         client.ActivateNode(ActivateNodeRequest())
-    heard = capsys.readouterr().err.splitlines()
-    assert heard[0].startswith("fedwalk: the server can't be reached yet: ")
-    assert heard[1].startswith("fedwalk: the server doesn't let this holder in yet: Failed to activate SuperNode. It ")
-    assert heard[2].startswith("fedwalk: the server doesn't let this holder in yet: unknown. It may not know yet")
-    assert heard[3:] == ["fedwalk: connected to the server"]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("fedwalk: the server can't be reached yet: ")
+    assert lines[1].startswith("fedwalk: the server hasn't accepted this holder yet: Failed to activate SuperNode. It ")
+    assert lines[2].startswith(
+        "fedwalk: the server hasn't accepted this holder yet: unknown. It may not have noticed yet"
+    )
+    assert lines[3:] == ["fedwalk: connected to the server"]
 
 
 def test_an_owner_is_told_once_that_the_server_is_silent_that_it_is_back_and_that_it_refuses(
     link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in fleet_client.TOLD:
+    for name in fleet_client.REPORTED_CALLS:
         monkeypatch.setattr(FleetHttpClient, name, getattr(FleetHttpClient, name))
-    monkeypatch.setattr(fleet_client, "CONNECTION", Changes())
-    fleet_client.tell_of_silence()
+    monkeypatch.setattr(fleet_client, "CONNECTION", ChangeLogger())
+    fleet_client.report_connection()
     refused = (503, b"fedwalk: refused: this holder isn't a member of the federation\n")
     link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 3 + [refused] * 2
     link.open()
@@ -119,21 +121,21 @@ def test_an_owner_is_told_once_that_the_server_is_silent_that_it_is_back_and_tha
         for _ in range(2):
             with pytest.raises(httpx.HTTPStatusError):
                 client.PullMessages(PullMessagesRequest())
-    heard = capsys.readouterr().err.splitlines()
-    assert [line.split(",")[0] for line in heard[:3]] == [
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines[:3]] == [
         "fedwalk: connected to the server", "fedwalk: the server doesn't answer any more",
         "fedwalk: connected to the server",
     ]  # fmt: skip
     why = "fedwalk: refused: this holder isn't a member of the federation"
-    assert heard[3:] == [f"fedwalk: the server refuses (HTTP 503): {why}. Trying again; its operator can tell why"]
+    assert lines[3:] == [f"fedwalk: the server refuses (HTTP 503): {why}. Trying again; ask its operator why"]
 
 
 def test_a_clock_that_is_off_is_named_with_the_difference(
     link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FleetHttpClient, "_send", FleetHttpClient._send)
-    monkeypatch.setattr(fleet_client, "CLOCK", Changes())
-    fleet_client.watch_clock()
+    monkeypatch.setattr(fleet_client, "CLOCK", ChangeLogger())
+    fleet_client.compare_clocks()
     link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 2
     link.open()
     with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", True, None, []) as client:
@@ -146,31 +148,31 @@ def test_a_clock_that_is_off_is_named_with_the_difference(
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "Thu, 99 Jan 1970 00:00:00 GMT", "\0"])
-def test_a_date_that_is_none_says_nothing(date: str) -> None:
-    assert drift(date, 0.0) is None
+def test_a_malformed_date_gives_no_warning(date: str) -> None:
+    assert clock_warning(date, 0.0) is None
 
 
-def test_clocks_that_nearly_agree_are_no_matter() -> None:
+def test_clocks_that_nearly_agree_give_no_warning() -> None:
     server = datetime(2026, 1, 1, tzinfo=UTC)
-    for seconds, said in ((59, False), (-59, False), (61, True), (-61, True)):
+    for seconds, warned in ((59, False), (-59, False), (61, True), (-61, True)):
         here = (server + timedelta(seconds=seconds)).timestamp()
-        assert (drift(format_datetime(server), here) is not None) == said
+        assert (clock_warning(format_datetime(server), here) is not None) == warned
 
 
 @pytest.mark.parametrize(("error", "said"), [
-    (ssl.SSLError(1, "[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired"), "has ended"),
+    (ssl.SSLError(1, "[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired"), "has expired"),
     (ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required"), "has shown none"),
     (ssl.SSLError(1, "[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca"), "doesn't know the authority"),
     (ssl.SSLError(1, "certificate verify failed: certificate is not yet valid (_ssl.c:1006)"), "isn't valid yet"),
     (ssl.SSLError(1, "certificate verify failed: self-signed certificate (_ssl.c:1006)"), "isn't one of this"),
 ])  # fmt: skip
-def test_what_is_wrong_with_a_certificate_is_said_in_words(error: Exception, said: str) -> None:
-    assert said in in_words(error)
-    assert "clock" in in_words(error)
+def test_a_certificate_problem_is_explained(error: Exception, said: str) -> None:
+    assert said in explain(error)
+    assert "clock" in explain(error)
 
 
-def test_any_other_error_keeps_its_words() -> None:
-    assert in_words(OSError("connection refused")) == "connection refused"
+def test_any_other_error_keeps_its_text() -> None:
+    assert explain(OSError("connection refused")) == "connection refused"
 
 
 def test_a_connection_to_the_server_ends_with_the_servers_certificate(
@@ -190,12 +192,12 @@ def test_a_connection_to_the_server_ends_with_the_servers_certificate(
     link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 2
     link.open()
     fleet_client.show_certificate(folder)
-    fleet_client.leave_ended_server()
+    fleet_client.drop_expired_connections()
     with FleetHttpClient.from_server_address(f"127.0.0.1:{link.port}", False, None, []) as client:
         client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
         time.sleep(4)
         for _ in range(2):
             with pytest.raises(httpx.TransportError) as refused:
                 client.SendNodeHeartbeat(SendNodeHeartbeatRequest())
-            assert in_words(refused.value).startswith("the server's certificate has ended by this machine's clock")
+            assert explain(refused.value).startswith("the server's certificate has expired by this machine's clock")
     assert len(link.answers) == 0

@@ -1,4 +1,4 @@
-"""A port with limits, over real sockets and TLS: strangers come no further than the handshake, and can't fill it."""
+"""A port with limits, over real sockets and TLS: clients without a certificate can't fill it."""
 
 import http.client
 import socket
@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from company import authority, certified, credentials
-from fedwalk.federation.connection_limits import ConnectionLimits
+from fedwalk.federation.deploy.ports import free_port
 from fedwalk.federation.flower_guards import listening
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
-from fedwalk.federation.identity import Authority, Credentials, certificate_end, new_authority
-from fedwalk.federation.processes import free_port
-from fedwalk.federation.succession import successor
+from fedwalk.federation.membership.authority_succession import successor
+from fedwalk.federation.membership.certificates import Authority
+from fedwalk.federation.membership.keys import Credentials, certificate_end, new_authority
+from fedwalk.federation.wire.connection_limits import ConnectionLimits
+from helpers.walking_holders import authority, certified, credentials
 
 SOON = 30.0
 
@@ -36,18 +37,18 @@ async def who(scope: Any, receive: Any, send: Any) -> None:
 def files(path: Path, made: Credentials) -> tuple[str, str, str]:
     """A party's certificate, key and authority as files."""
     path.mkdir(exist_ok=True)
-    found = {"own.pem": made.certificate, "own.key": made.key, "authority.pem": made.authority}
-    for name, content in found.items():
+    contents = {"own.pem": made.certificate, "own.key": made.key, "authority.pem": made.authority}
+    for name, content in contents.items():
         (path / name).write_bytes(content)
     return str(path / "own.pem"), str(path / "own.key"), str(path / "authority.pem")
 
 
 @contextmanager
 def listens(
-    path: Path, limits: ConnectionLimits | None = None, trusted: Authority | None = None
+    path: Path, limits: ConnectionLimits | None = None, trusted: Authority | None = None, host: str = "127.0.0.1"
 ) -> Iterator[LimitedServer]:
     """A server for certified clients, which shows ann's certificate; it runs while the block does."""
-    config = uvicorn_config(who, "127.0.0.1", free_port(), lifespan="off", log_level="critical")
+    config = uvicorn_config(who, host, free_port(), lifespan="off", log_level="critical")
     bundle = (trusted or authority()).certificate
     context = server_context(*files(path / "server", replace(credentials("ann"), authority=bundle)))
     server = LimitedServer(config, context, ConnectionLimits() if limits is None else limits, bundle)
@@ -99,14 +100,22 @@ def test_a_holder_is_known_by_its_certificate_before_it_sends_a_byte(tmp_path: P
 @pytest.mark.parametrize(("made", "reason"), [
     (lambda: None, "no certificate"),
     (lambda: certified(new_authority("other", 2), "bob"), "a foreign certificate"),
-    (lambda: certified_by_begin(-2), "an ended certificate"),
+    (lambda: certified_by_begin(-2), "an expired certificate"),
     (lambda: certified_by_begin(1), "a certificate that isn't valid yet"),
 ])  # fmt: skip
-def test_no_certificate_a_foreign_or_an_ended_one_ends_at_the_handshake(tmp_path: Path, made: Any, reason: str) -> None:
+def test_a_missing_foreign_or_expired_certificate_fails_in_the_handshake(
+    tmp_path: Path, made: Any, reason: str
+) -> None:
     with listens(tmp_path) as server:
         with pytest.raises((OSError, http.client.HTTPException)):
             ask(server, client_context(tmp_path, made()))
         wait_until(lambda: server.failed == {reason: 1})
+        assert ask(server, client_context(tmp_path, credentials("bob"))) == "bob"
+
+
+def test_a_server_on_all_ipv6_addresses_is_reached_by_ipv4_too(tmp_path: Path) -> None:
+    """`await_listening` connects to 127.0.0.1."""
+    with listens(tmp_path, host="::") as server:
         assert ask(server, client_context(tmp_path, credentials("bob"))) == "bob"
 
 
@@ -115,27 +124,27 @@ def certified_by_begin(days: float) -> Credentials:
     return certified(authority(), "bob", datetime.now(UTC) + timedelta(days=days))
 
 
-def test_plain_text_ends_at_the_handshake_too(tmp_path: Path) -> None:
+def test_plain_text_fails_in_the_handshake(tmp_path: Path) -> None:
     with listens(tmp_path) as server:
-        with socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) as stranger:
-            stranger.sendall(b"POST /v1/control/start-run HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert read_to_end(stranger)[:9] != b"HTTP/1.1 "
+        with socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) as client:
+            client.sendall(b"POST /v1/control/start-run HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert read_to_end(client)[:9] != b"HTTP/1.1 "
         wait_until(lambda: server.failed == {"no TLS handshake": 1})
 
 
 def read_to_end(connection: socket.socket) -> bytes:
     """All that comes until the other side closes; a reset is an end too."""
-    found = b""
+    received = b""
     try:
         while piece := connection.recv(4096):
-            found += piece
+            received += piece
     except ConnectionError:
         pass
-    return found
+    return received
 
 
-def test_thirteen_hundred_idle_connections_keep_no_holder_out(tmp_path: Path) -> None:
-    """They once filled all of a process's descriptors."""
+def test_a_holder_gets_in_beside_1300_idle_connections(tmp_path: Path) -> None:
+    """Without a limit they use up all file descriptors of the process."""
     mine = client_context(tmp_path, credentials("bob"))
     with listens(tmp_path) as server, ExitStack() as stack:
         before = descriptors()
@@ -145,7 +154,7 @@ def test_thirteen_hundred_idle_connections_keep_no_holder_out(tmp_path: Path) ->
                 stack.enter_context(one)
             assert ask(server, mine) == "bob"
         assert len(server.limits) <= server.limits.max_unknown_per_address + 1
-        # This process holds the strangers' ends too; beyond them there is little.
+        # This process has the other ends of these connections open too.
         wait_until(lambda: descriptors() - before < 1300 + server.limits.max_unknown_per_address + 20)
         assert server.limits.dropped["too many connections before authentication"] >= 1300 - 2 * 64
 
@@ -155,17 +164,17 @@ def descriptors() -> int:
 
 
 def test_a_handshake_that_stalls_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "HANDSHAKE", 0.3)
+    monkeypatch.setattr(listening, "HANDSHAKE_TIMEOUT", 0.3)
     with listens(tmp_path) as server:
-        with socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) as stranger:
-            stranger.sendall(b"\x16\x03\x01\x02\x00\x01")
-            assert read_to_end(stranger) == b""
+        with socket.create_connection(("127.0.0.1", server.config.port), timeout=SOON) as client:
+            client.sendall(b"\x16\x03\x01\x02\x00\x01")
+            assert read_to_end(client) == b""
         wait_until(lambda: len(server.limits) == 0)
         assert server.failed == {"no TLS handshake": 1}
 
 
 def test_a_head_that_arrives_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "HEAD", 0.3)
+    monkeypatch.setattr(listening, "HEAD_TIMEOUT", 0.3)
     monkeypatch.setattr(listening, "KEEP_ALIVE", 1)
     context = client_context(tmp_path, credentials("bob"))
     heads = (b"", b"GET / HTTP/1.1\r\nHost: x\r\nSlow: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT")

@@ -1,4 +1,4 @@
-"""Requests at a local port: the folder's secret, or nothing is read."""
+"""Requests at a local port are read only if they carry the folder's secret."""
 
 import os
 import stat
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from doors import CONTROL, PULL, START, Inner, ask
 from fedwalk.errors import InputError
 from fedwalk.federation.flower_guards.local_requests import MAX_LOCAL_BODY, OWNER, LocalRequests
 from fedwalk.federation.flower_guards.local_secret import make_secret, read_secret, secret_file
+from helpers.asgi_requests import CONTROL, PULL, START, Inner, ask
 
 SECRET = "5" * 64
 SHOWN = ((b"fedwalk-secret", SECRET.encode()),)
@@ -29,17 +29,17 @@ def test_without_the_secret_nothing_is_read(path: str, headers: tuple[tuple[byte
     assert inner.bodies == []
 
 
-def test_with_the_secret_the_owners_processes_are_known_and_answered() -> None:
+def test_a_request_with_the_secret_is_counted_for_the_owner_and_answered() -> None:
     inner, runs = Inner(), list[None]()
-    door = LocalRequests(inner, SECRET, lambda: runs.append(None))
-    call = ask(door, CONTROL, headers=SHOWN, pieces=(b"x" * 1000,))
+    guard = LocalRequests(inner, SECRET, lambda: runs.append(None))
+    call = ask(guard, CONTROL, headers=SHOWN, pieces=(b"x" * 1000,))
     assert (call.status, call.known, runs) == (200, [OWNER], [])
-    assert ask(door, START, headers=SHOWN).status == 200
+    assert ask(guard, START, headers=SHOWN).status == 200
     assert runs == [None]
     assert inner.bodies == [b"x" * 1000, b""]
 
 
-def test_the_fleet_api_is_not_here_and_sizes_have_a_bound() -> None:
+def test_the_fleet_api_is_refused_and_sizes_are_bounded() -> None:
     assert ask(LocalRequests(Inner(), SECRET), PULL, headers=SHOWN).status == 403
     large = (*SHOWN, (b"content-length", str(MAX_LOCAL_BODY + 1).encode()))
     assert ask(LocalRequests(Inner(), SECRET), CONTROL, headers=large).status == 413

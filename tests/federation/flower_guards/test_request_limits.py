@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from doors import CONTROL, PULL, START, Call, Inner, ask, length, members, node_key, scope_of, shown_key
 from fedwalk.federation.flower_guards import request_limits
 from fedwalk.federation.flower_guards.request_limits import (
     MAX_BODY,
@@ -16,6 +15,7 @@ from fedwalk.federation.flower_guards.request_limits import (
     MAX_IN_FLIGHT_PER_HOLDER,
     RequestLimits,
 )
+from helpers.asgi_requests import CONTROL, PULL, START, Call, Inner, ask, length, members, node_key, scope_of, shown_key
 
 HOLDERS = [f"holder-{i}" for i in range(8)]
 
@@ -24,7 +24,7 @@ HOLDERS = [f"holder-{i}" for i in range(8)]
 def limits(tmp_path: Path) -> Any:
     """Makes limits for a federation of ann, bob and some more."""
     known = members(tmp_path, "ann", "bob", *HOLDERS)
-    return lambda app, max_answer, notes=None: RequestLimits(app, known, max_answer, notes)
+    return lambda app, max_answer, counts=None: RequestLimits(app, known, max_answer, counts)
 
 
 @pytest.mark.parametrize(
@@ -41,29 +41,29 @@ def test_every_api_but_the_fleets_is_refused_before_a_byte_is_read(limits: Any, 
 
 def test_only_members_are_answered_and_a_removal_counts_at_once(limits: Any, tmp_path: Path) -> None:
     inner = Inner()
-    door = limits(inner, 1000)
-    assert ask(door).status == 200
+    guard = limits(inner, 1000)
+    assert ask(guard).status == 200
     for stranger in ("cyd", "", "Ann"):
-        refused = ask(door, holder=stranger)
+        refused = ask(guard, holder=stranger)
         assert (refused.status, refused.read) == (503, 0)
         assert "isn't a member" in refused.reason
     members(tmp_path, "bob")
-    assert ask(door).status == 503
-    assert ask(door, holder="bob").status == 200
+    assert ask(guard).status == 503
+    assert ask(guard, holder="bob").status == 200
     (tmp_path / "members.json").write_text("damaged")
-    assert ask(door, holder="bob").status == 503
+    assert ask(guard, holder="bob").status == 503
     members(tmp_path, "ann", "bob")
-    assert ask(door).status == 200
+    assert ask(guard).status == 200
     assert len(inner.bodies) == 3
 
 
 def test_a_holder_can_not_use_anothers_node_key(limits: Any) -> None:
     inner = Inner()
-    door = limits(inner, 1000)
+    guard = limits(inner, 1000)
     for keys in ([shown_key("bob")], [], [shown_key("ann")] * 2, [shown_key("ann"), shown_key("bob")], [b"\xff*"]):
-        refused = ask(door, headers=tuple((b"flwr-public-key", key) for key in keys))
+        refused = ask(guard, headers=tuple((b"flwr-public-key", key) for key in keys))
         assert (refused.status, refused.read) == (503, 0)
-        assert "another node key" in refused.reason
+        assert "not the node key of the roster" in refused.reason
     assert inner.bodies == []
     assert base64.b64decode(shown_key("ann")).startswith(b"-----BEGIN PUBLIC KEY")
     assert node_key("ann").startswith("ecdsa-sha2")
@@ -102,36 +102,36 @@ def test_one_body_has_a_bound_however_much_a_holder_may_send(limits: Any) -> Non
 
 
 def test_what_a_holder_sends_in_one_run_adds_up(limits: Any) -> None:
-    door = limits(Inner(), 1000)
-    statuses = [ask(door, pieces=(b"x" * 300,)).status for _ in range(4)]
+    guard = limits(Inner(), 1000)
+    statuses = [ask(guard, pieces=(b"x" * 300,)).status for _ in range(4)]
     assert statuses == [200, 200, 200, 413]
-    assert ask(door, pieces=(b"x" * 100,)).status == 200
-    assert ask(door, pieces=(b"x",)).status == 413
-    assert ask(door, pieces=(b"x" * 1000,), holder="bob").status == 200
-    door.new_run()
-    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+    assert ask(guard, pieces=(b"x" * 100,)).status == 200
+    assert ask(guard, pieces=(b"x",)).status == 413
+    assert ask(guard, pieces=(b"x" * 1000,), holder="bob").status == 200
+    guard.reset_counts()
+    assert ask(guard, pieces=(b"x" * 1000,)).status == 200
 
 
 def test_what_the_app_refuses_does_not_count(limits: Any) -> None:
     inner = Inner(status=401)
-    door = limits(inner, 1000)
-    assert ask(door, pieces=(b"x" * 900,)).status == 401
+    guard = limits(inner, 1000)
+    assert ask(guard, pieces=(b"x" * 900,)).status == 401
     inner.status = 200
-    assert ask(door, pieces=(b"x" * 1000,)).status == 200
+    assert ask(guard, pieces=(b"x" * 1000,)).status == 200
 
 
 def test_what_was_accepted_counts_before_its_sender_can_send_more(limits: Any) -> None:
-    door = limits(Inner(), 1000)
+    guard = limits(Inner(), 1000)
     second = Call(pieces=(b"x",))
 
     class Hasty(Call):
         async def send(self, message: Any) -> None:
             if not self.sent:
-                await door(scope_of(second), second.receive, second.send)
+                await guard(scope_of(second), second.receive, second.send)
             await super().send(message)
 
     first = Hasty(pieces=(b"x" * 1000,))
-    asyncio.run(door(scope_of(first), first.receive, first.send))
+    asyncio.run(guard(scope_of(first), first.receive, first.send))
     assert (first.status, second.status) == (200, 413)
 
 
@@ -191,11 +191,11 @@ class Slow(Inner):
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
 
-async def together(door: RequestLimits, inner: Slow, calls: list[Call]) -> None:
+async def together(guard: RequestLimits, inner: Slow, calls: list[Call]) -> None:
     """Begin them all, one after another, before any is answered by the app."""
     tasks = []
     for call in calls:
-        tasks.append(asyncio.ensure_future(door(scope_of(call), call.receive, call.send)))
+        tasks.append(asyncio.ensure_future(guard(scope_of(call), call.receive, call.send)))
         for _ in range(20):
             await asyncio.sleep(0)
     inner.go.set()
@@ -208,16 +208,16 @@ EACH, ALL = MAX_IN_FLIGHT_PER_HOLDER // MAX_BODY, MAX_IN_FLIGHT // MAX_BODY
 
 def test_bytes_that_have_arrived_are_bounded_for_one_holder_and_others_have_room(limits: Any) -> None:
     inner = Slow()
-    door = limits(inner, 1 << 40)
+    guard = limits(inner, 1 << 40)
     greedy = [Call(pieces=(HALF, HALF)) for _ in range(EACH + 2)]
     other = Call(pieces=(HALF, HALF), holder="bob")
-    asyncio.run(together(door, inner, [*greedy, other]))
+    asyncio.run(together(guard, inner, [*greedy, other]))
     assert [call.status for call in greedy] == [200] * EACH + [503] * 2
     assert other.status == 200
-    assert door.refused == {"ann: too much at once": 2}
+    assert guard.refused == {"ann: too many bytes at once": 2}
     inner.go = asyncio.Event()
     again = Call(pieces=(HALF, HALF))
-    asyncio.run(together(door, inner, [again]))
+    asyncio.run(together(guard, inner, [again]))
     assert again.status == 200
 
 
@@ -229,7 +229,7 @@ def test_all_bytes_that_have_arrived_are_bounded_too(limits: Any) -> None:
 
 
 def test_what_is_announced_and_does_not_arrive_takes_no_room(limits: Any) -> None:
-    """Sixteen announcements of 16 MiB each once kept everyone out."""
+    """If announced bytes counted, sixteen requests would keep every other holder out."""
     inner = Slow()
     idle = [Call(pieces=(b"x", b""), headers=length(MAX_BODY)) for _ in range(100)]
     busy = Call(pieces=(HALF, HALF), holder="bob")
@@ -239,7 +239,7 @@ def test_what_is_announced_and_does_not_arrive_takes_no_room(limits: Any) -> Non
 
 def test_a_body_that_arrives_too_slowly_is_cut_off(limits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.05)
-    monkeypatch.setattr(request_limits, "BODY_PACE", 1 << 30)
+    monkeypatch.setattr(request_limits, "BODY_BYTES_PER_SECOND", 1 << 30)
 
     class Dripping(Call):
         async def receive(self) -> dict[str, Any]:
@@ -247,29 +247,29 @@ def test_a_body_that_arrives_too_slowly_is_cut_off(limits: Any, monkeypatch: pyt
             return {"type": "http.request", "body": b"x", "more_body": True}
 
     inner = Inner()
-    door, slow = limits(inner, 1 << 40), Dripping()
-    asyncio.run(door(scope_of(slow), slow.receive, slow.send))
+    guard, slow = limits(inner, 1 << 40), Dripping()
+    asyncio.run(guard(scope_of(slow), slow.receive, slow.send))
     assert slow.status == 408
-    assert door.refused == {"ann: a body that arrives too slowly": 1}
+    assert guard.refused == {"ann: the body arrives too slowly": 1}
     assert inner.bodies == []
 
 
 def test_what_is_refused_is_counted_by_holder_until_the_next_run(limits: Any, tmp_path: Path) -> None:
-    notes = tmp_path / "refused.json"
-    door = limits(Inner(), 1000, notes)
+    counts = tmp_path / "refused.json"
+    guard = limits(Inner(), 1000, counts)
     for _ in range(2):
-        ask(door, headers=length(5000))
-    with notes.open() as before:
-        ask(door, CONTROL, holder="bob")
+        ask(guard, headers=length(5000))
+    with counts.open() as before:
+        ask(guard, CONTROL, holder="bob")
         assert json.load(before) == {"ann: larger than this federation allows": 2}
-    door.strangers["no certificate"] = 3
-    door.note()
-    assert json.loads(notes.read_text()) == {
+    guard.unknown["no certificate"] = 3
+    guard.save_counts()
+    assert json.loads(counts.read_text()) == {
         "ann: larger than this federation allows": 2, "bob: this API is for the server's own processes": 1,
         "no certificate": 3,
     }  # fmt: skip
-    door.new_run()
-    assert json.loads(notes.read_text()) == {}
+    guard.reset_counts()
+    assert json.loads(counts.read_text()) == {}
     assert {path.name for path in tmp_path.iterdir()} == {"refused.json", "members.json"}
 
 

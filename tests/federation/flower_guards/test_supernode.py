@@ -1,4 +1,4 @@
-"""A guarded SuperNode: it runs fedwalk's own app and nothing else, and goes on asking."""
+"""A guarded SuperNode: it runs only fedwalk's own app, and keeps asking after errors."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,13 +16,14 @@ from flwr.supercore.run import Run
 from flwr.supernode import start_client_internal
 from flwr.supernode.nodestate.in_memory_nodestate import InMemoryNodeState
 
-import holders
 from fedwalk.errors import ProtocolError
-from fedwalk.federation.app_folder import app_digest, write_app
+from fedwalk.federation.app_folder import write_app
 from fedwalk.federation.flower_guards import supernode
-from fedwalk.federation.flower_guards.hooks import check_app
+from fedwalk.federation.flower_guards.app_bundle import app_digest, check_app
+from fedwalk.federation.flower_guards.hooks import FlowerChangedError
 from fedwalk.federation.flower_guards.supernode import run_only
-from fedwalk.federation.notices import Changes
+from fedwalk.federation.owner_log import ChangeLogger
+from helpers import local_holders as holders
 
 STEPS = ("get_fused_config_from_fab", "_pull_and_store_message")
 
@@ -82,43 +83,41 @@ def test_an_app_of_other_bytes_is_refused(app: Path) -> None:
             check_app(other, app_digest(app), "the server")
 
 
-def test_a_supernode_takes_our_own_app(guarded: Any, app: Path) -> None:
+def test_a_supernode_stores_our_own_app(guarded: Any, app: Path) -> None:
     content = build_fab_from_disk(app)
     state, _ = receive(guarded, content)
     assert [fab.content for fab in state.fab_store.values()] == [content]
 
 
-def test_a_supernode_does_not_even_store_another_app(
+def test_a_supernode_does_not_store_another_app(
     guarded: Any, app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write_app(tmp_path / "app")
     spy = other / "fedwalk_app" / "client.py"
-    spy.write_text(spy.read_text(encoding="utf-8") + "print(open('lists.adj').read())\n", encoding="utf-8")
+    spy.write_text(spy.read_text(encoding="utf-8") + "print(open('neighbours.adj').read())\n", encoding="utf-8")
     state, result = receive(guarded, build_fab_from_disk(other))
     assert result is None
     assert (state.fab_store, state.run_store, state.msg_store) == ({}, {}, {})
     assert "refused: the server ships an app" in capsys.readouterr().err
 
 
-def test_the_same_supernode_unguarded_would_have_taken_it(tmp_path: Path) -> None:
+def test_the_same_supernode_without_the_guard_stores_it(tmp_path: Path) -> None:
     other = write_app(tmp_path / "app")
     (other / "fedwalk_app" / "spy.py").write_text("print('hello')\n", encoding="utf-8")
     state, _ = receive(start_client_internal, build_fab_from_disk(other))
     assert len(state.fab_store) == 1
 
 
-def test_where_flower_has_no_such_step_any_more_nothing_is_guarded_by_halves(
-    guarded: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_guard_whose_target_is_missing_is_an_error(guarded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(start_client_internal, STEPS[0])
-    with pytest.raises(AttributeError, match=STEPS[0]):
+    with pytest.raises(FlowerChangedError, match=f"has no flwr.*:{STEPS[0]}, which fedwalk guards"):
         run_only("digest")
 
 
 def test_the_next_question_is_looked_for_only_while_a_run_is_likely_to_be_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[int | None] = [None, 7, None, None, 7, None, 7]
-    monkeypatch.setattr(start_client_internal, STEPS[1], lambda: found.pop(0))
-    monkeypatch.setattr(supernode, "LOOK", 0.0)
+    run_ids: list[int | None] = [None, 7, None, None, 7, None, 7]
+    monkeypatch.setattr(start_client_internal, STEPS[1], lambda: run_ids.pop(0))
+    monkeypatch.setattr(supernode, "QUESTION_POLL", 0.0)
     supernode.look_often()
     looking: Any = start_client_internal._pull_and_store_message
     assert [looking() for _ in range(3)] == [None, 7, 7]
@@ -130,11 +129,11 @@ def test_the_next_question_is_looked_for_only_while_a_run_is_likely_to_be_on(mon
     httpx.ConnectError("[SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred in violation of protocol"),
     httpx.HTTPStatusError("500", request=httpx.Request("POST", "https://server"), response=httpx.Response(500)),
 ])  # fmt: skip
-def test_no_error_of_the_connection_ends_the_asking(
+def test_no_error_of_the_connection_stops_the_polling(
     guarded: Any, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Flower gives up on these, and would leave a process there that asks nobody any more."""
-    monkeypatch.setattr(supernode, "CONNECTION", Changes())
+    """Without the guard Flower stops asking, and the process stays there idle."""
+    monkeypatch.setattr(supernode, "CONNECTION", ChangeLogger())
 
     def failing() -> None:
         raise error

@@ -1,55 +1,60 @@
-"""`demo`: a whole federation on this machine, from keys to an embedding, and nothing left running."""
+"""`demo`: a whole federation on this machine, from keys to an embedding; all its processes end with the command."""
 
 import argparse
 import shutil
 from pathlib import Path
 
-from fedwalk.cli.federate import need_flower
+from fedwalk.cli.arguments import Commands
+from fedwalk.cli.federate import add_command, json_argument, patience_argument
 from fedwalk.errors import InputError
+from fedwalk.protocols.registry import OURS, federated_protocols
 
 MARK = "server/federation.toml"
+"""A folder that has this file is that of an earlier demo, and may be replaced."""
+PATIENCE = 60.0
 
 
-def add_parsers(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Enter the command."""
-    parser = commands.add_parser(
-        "demo", help="a whole federation on this machine, in a minute",
-        description="Cuts a graph into pieces, makes a holder of each with keys and certificates, starts a server and "
-        "the holders as processes of their own on loopback, does a run, and stops everything.",
+def add_parsers(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands, "demo", _demo,
+        summary="a whole federation on this machine, in a minute",
+        description="Splits a graph among holders, makes keys and certificates for each, starts a server and the "
+        "holders as separate processes on loopback, does a run, and stops all of them.",
     )  # fmt: skip
-    parser.add_argument("--holders", type=int, default=4, metavar="N", help="holders (default 4)")
-    parser.add_argument("--protocol", choices=("paper", "ldp"), default="paper", help="default paper")
+    parser.add_argument("--holders", type=int, default=4, metavar="N", help="number of holders (default 4)")
+    parser.add_argument("--protocol", choices=OURS, default="paper", help="default paper")
     parser.add_argument("--epsilon", type=float, metavar="E", help="default 2 for paper, 6 for ldp")
     parser.add_argument("--graph", type=Path, metavar="GRAPH", help="a graph file (default: a generated network)")
     parser.add_argument("--vertices", type=int, default=400, metavar="N", help="of a generated network (default 400)")
     parser.add_argument("--walks", type=int, default=10, metavar="G", help="walks per device (default 10)")
-    parser.add_argument("--patience", type=float, default=60, metavar="S", help="for a silent holder (default 60)")
+    patience_argument(parser, PATIENCE)
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("fedwalk-federation"), metavar="DIR",
-        help="folder for everything, replaced if it is an earlier demo's (default fedwalk-federation)",
+        help="folder for everything, replaced if it is that of an earlier demo (default fedwalk-federation)",
     )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, metavar="S",
-        help="simulate, with the walks of `embed --seed S` (default: the operating system's randomness, as for real)",
+        help="simulate: the same walks as `embed --seed S` (default: real randomness from the operating system)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print run.json instead of tables")
-    parser.set_defaults(call=_demo)
+    json_argument(parser, "print run.json instead of tables")
 
 
 def _demo(options: argparse.Namespace) -> int:
-    need_flower()
-    from fedwalk.cli.federate.running import show
+    from fedwalk.cli.federate.run import show
     from fedwalk.cli.show import StageBars
-    from fedwalk.federation.demo import make_federation
-    from fedwalk.federation.running import run
+    from fedwalk.federation.deploy.follow_run import run
+    from fedwalk.federation.deploy.local_federation import make_federation
+    from fedwalk.federation.server.execute import check_settings
     from fedwalk.graph import load_graph, social_network
     from fedwalk.settings import Settings
 
     _clear(options.output)
     graph = load_graph(options.graph) if options.graph else social_network(vertices=options.vertices, seed=0)
-    usual = 2.0 if options.protocol == "paper" else 6.0
-    epsilon = usual if options.epsilon is None else options.epsilon
-    settings = Settings(protocol=options.protocol, epsilon=epsilon, walks=options.walks, seed=options.seed or 0)
+    settings = Settings(protocol=options.protocol, walks=options.walks, seed=options.seed or 0)
+    check_settings(settings)
+    usual = federated_protocols()[options.protocol].usual_epsilon
+    settings = settings.updated({"epsilon": usual if options.epsilon is None else options.epsilon})
     with StageBars(f"{options.protocol} over {options.holders} holders: {graph}") as bars:
         bars("keys", 0, 1)
         federation = make_federation(options.output, graph, options.holders, options.seed)
@@ -58,21 +63,25 @@ def _demo(options: argparse.Namespace) -> int:
         with federation.up():
             bars("start", 1, 1)
             record = run(
-                federation.server, settings, options.output / "run", patience=options.patience, progress=bars,
+                federation.server, settings, options.output / "run", patience=options.patience, on_progress=bars,
                 local=federation.holders,
             )  # fmt: skip
             bars("stop", 0, 1)
         bars("stop", 1, 1)
     show(record, options.output / "run", as_json=options.json)
     if not options.json:
-        print(f"Its folders: {options.output}/server and {options.output}/holder-0 …; all processes have ended.")
-        print(f"Next:    fedwalk federate status {options.output}/holder-0       what a holder agreed to and released")
-        print(f"         fedwalk federate server {options.output}/server         start it again; holders likewise")
+        print(f"Folders: {options.output}/server and {options.output}/holder-0 …; all processes have ended.")
+        print(
+            f"Next:    fedwalk federate status {options.output}/holder-0       what this holder allows and has released"
+        )
+        print(
+            f"         fedwalk federate server {options.output}/server         start the server again, then each holder"
+        )
     return 0
 
 
 def _clear(path: Path) -> None:
-    """Make room for the demo where an earlier one was, and nowhere else."""
+    """Delete the folder of an earlier demo; InputError if the folder is anything else."""
     if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / MARK).exists())):
-        raise InputError(f"{path}: is there, and isn't an earlier demo's. Name another folder with -o.")
+        raise InputError(f"{path}: exists, and isn't an earlier demo's. Name another folder with -o.")
     shutil.rmtree(path, ignore_errors=True)

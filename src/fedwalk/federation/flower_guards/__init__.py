@@ -1,5 +1,7 @@
-"""Everything of ours that reaches into Flower: what its processes leave open is closed here, and nowhere else.
+"""All code that replaces or relies on Flower's internals.
 
-A hook replaces something of Flower's by name (`hooks.replace`). Where the name is gone Flower has changed, and nothing
-starts: a server or holder that is half guarded would be worse than none.
+Flower's processes leave things open that a federation must close: any local user may start a run, a server may ship any
+code to a holder, a port accepts requests of any size. The modules here close them by replacing parts of Flower.
+`hooks.py` lists every such part, and `hooks.install` replaces nothing else. If Flower has moved one of them, nothing
+starts: a server or holder that lacks one of its guards looks safe and isn't.
 """

@@ -1,8 +1,8 @@
-"""How a SuperNode speaks to its server: with the holder's certificate, and telling the owner what goes on.
+"""The SuperNode's connection to its server: it shows the holder's certificate and tells the owner about problems.
 
-The server's certificate is checked against the federation's authority, the holder's own is shown to the server. Where
-either has ended, or this machine's clock is wrong, the owner is told so, and the SuperNode goes on trying: a new
-certificate or a clock that is set right is found at the next attempt.
+The server's certificate is checked against the federation's authority. If either certificate has expired, or this
+machine's clock is wrong, the owner is told, and the SuperNode keeps trying: a new certificate or a corrected clock
+takes effect at the next attempt.
 """
 
 import json
@@ -12,168 +12,175 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from fedwalk.federation.flower_guards.hooks import replace
-from fedwalk.federation.folders import HolderFolder
-from fedwalk.federation.member_lookup import client_context
-from fedwalk.federation.notices import Changes
+from fedwalk.federation.flower_guards.hooks import FLEET_CLIENT, install
+from fedwalk.federation.membership.folders import HolderFolder
+from fedwalk.federation.membership.member_lookup import client_context
+from fedwalk.federation.owner_log import ChangeLogger
 
-CONNECTION, CLOCK = Changes(), Changes()
-"""Tell the owner how it stands with the server, and with this machine's clock."""
+CONNECTION, CLOCK = ChangeLogger(), ChangeLogger()
+"""Messages to the owner about the connection and about this machine's clock. Neither logs the same line twice in
+a row."""
 CONNECTED = "connected to the server"
-TOLD = ("SendNodeHeartbeat", "PullMessages", "PushMessages", "PushObject", "PullObject")
-"""The calls by which the owner learns how it stands."""
-PAUSE = 2.0
-"""Seconds between two attempts to be let in."""
-WHY_NOT_YET = "It may not know yet that an earlier process has ended (20 s), or that the holder is admitted."
-MAX_DRIFT = 60.0
-"""Seconds between two clocks that are worth a word: Flower accepts signatures up to a few minutes old."""
-ALERTS = {
-    "certificate expired": "the server says that this holder's certificate has ended",
+REPORTED_CALLS = ("SendNodeHeartbeat", "PullMessages", "PushMessages", "PushObject", "PullObject")
+"""Calls whose success or failure shows whether the server answers. Together they are made every few seconds."""
+RETRY_SECONDS = 2.0
+ACTIVATION_HINT = (
+    "It may not have noticed yet that an earlier process has ended (20 s), or that the holder is admitted."
+)
+MAX_CLOCK_DIFFERENCE = 60.0
+"""Seconds. Flower accepts signatures that are up to a few minutes old, so the warning comes before the failure."""
+TLS_PROBLEMS = {
+    "certificate expired": "the server says that this holder's certificate has expired",
     "certificate required": "the server wants a certificate, and this holder has shown none",
     "unknown ca": "the server doesn't know the authority of this holder's certificate",
-    "certificate has expired": "the server's certificate has ended by this machine's clock",
+    "certificate has expired": "the server's certificate has expired by this machine's clock",
     "certificate is not yet valid": "the server's certificate isn't valid yet by this machine's clock",
     "certificate verify failed": "the server's certificate isn't one of this federation",
 }
-ADVICE = "Check this machine's clock, then ask the operator: a new pass (admit) or a new server certificate (renew)."
+"""What OpenSSL's messages mean here. The first match counts, so the general "verify failed" comes last."""
+TLS_ADVICE = (
+    "Check this machine's clock, then ask the operator: a new pass (admit) or a new server certificate (renew)."
+)
 
 
 def guard_fleet_client(folder: HolderFolder) -> None:
-    """Put all of it in place."""
+    """Install every guard of this module."""
     show_certificate(folder)
-    leave_ended_server()
-    activate_patiently()
-    tell_of_silence()
-    watch_clock()
+    drop_expired_connections()
+    retry_activation()
+    report_connection()
+    # Last: it wraps the `_send` of drop_expired_connections, and so sees only answers that were not refused.
+    compare_clocks()
 
 
 def show_certificate(folder: HolderFolder) -> None:
-    """Connect to the server with TLS 1.3, showing the holder's certificate."""
-    from flwr.supernode.fleet_http_client import FleetHttpClient
+    """Connect to the server with TLS 1.3 and the holder's certificate."""
 
-    def connecting(cls: Any, /, address: str, insecure: bool, roots: Any, interceptors: Any, **options: Any) -> Any:
-        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder.path), **options)
+    def from_server_address(
+        cls: Any, /, address: str, insecure: bool, roots: Any, interceptors: Any, **more: Any
+    ) -> Any:
+        # Flower's own TLS settings are ignored: with `insecure` it would not check the server at all.
+        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder.path), **more)
 
-    replace(FleetHttpClient, "from_server_address", classmethod(connecting))
+    install(f"{FLEET_CLIENT}.from_server_address", classmethod(from_server_address))
 
 
-def leave_ended_server() -> None:
-    """Refuse an answer over a connection that has outlived the server's certificate, and hang up.
+def drop_expired_connections() -> None:
+    """Close a connection that is older than the server's certificate, and refuse the answer that came over it.
 
-    TLS looks at the certificate only when a connection begins, and Flower's polling keeps one open for weeks.
+    TLS checks the certificate only when a connection begins, and Flower's polling keeps one open for weeks.
     """
     import httpx
-    from flwr.supernode.fleet_http_client import FleetHttpClient
 
-    def sending(client: Any, *arguments: Any, **options: Any) -> Any:
+    def send_checked(client: Any, *arguments: Any, **options: Any) -> Any:
         answer = send(client, *arguments, **options)
         stream = answer.extensions.get("network_stream")
         tls = stream and stream.get_extra_info("ssl_object")
         if tls and ssl.cert_time_to_seconds(tls.getpeercert()["notAfter"]) < time.time():
+            # The next request opens a new connection, whose handshake checks the certificate.
             stream.close()
             raise httpx.ReadError("certificate has expired")
         return answer
 
-    send = replace(FleetHttpClient, "_send", sending)
+    send = install(f"{FLEET_CLIENT}._send", send_checked)
 
 
-def activate_patiently() -> None:
-    """Try until the server lets the holder in: it may not know yet that an earlier process has ended."""
+def retry_activation() -> None:
+    """Try until the server accepts the holder: it may not have noticed yet that an earlier process has ended."""
     import httpx
-    from flwr.supernode.fleet_http_client import FleetHttpClient
 
-    activate = FleetHttpClient.ActivateNode
-
-    def trying(client: FleetHttpClient, request: Any) -> Any:
+    def activate_until_accepted(client: Any, request: Any) -> Any:
         while True:
             try:
-                entry = activate(client, request)
-                CONNECTION.say(CONNECTED)
-                return entry
+                response = activate(client, request)
+                CONNECTION.log(CONNECTED)
+                return response
             except httpx.HTTPStatusError as error:
-                why = reason(error.response.text)
-                CONNECTION.say(f"the server doesn't let this holder in yet: {why}. {WHY_NOT_YET}")
+                reason = refusal_reason(error.response.text)
+                CONNECTION.log(f"the server hasn't accepted this holder yet: {reason}. {ACTIVATION_HINT}")
             except httpx.TransportError as error:
-                CONNECTION.say(f"the server can't be reached yet: {in_words(error)}")
-                if in_words(error) == str(error):
-                    # No question of certificates: Flower's own patience goes on from here.
+                CONNECTION.log(f"the server can't be reached yet: {explain(error)}")
+                if explain(error) == str(error):
+                    # Not about certificates: Flower has its own retries for a server that doesn't answer.
                     raise
-            time.sleep(PAUSE)
+            time.sleep(RETRY_SECONDS)
 
-    replace(FleetHttpClient, "ActivateNode", trying)
+    activate = install(f"{FLEET_CLIENT}.ActivateNode", activate_until_accepted)
 
 
-def tell_of_silence() -> None:
-    """Tell the owner when the server stops answering, when it refuses, and when it is back."""
+def report_connection() -> None:
+    """Tell the owner when the server stops answering, when it refuses a call, and when it answers again."""
+    for name in REPORTED_CALLS:
+        # In a function of its own: a closure made in this loop would always call the last target.
+        _report_call(f"{FLEET_CLIENT}.{name}")
+
+
+def _report_call(target: str) -> None:
     import httpx
-    from flwr.supernode.fleet_http_client import FleetHttpClient
 
-    def telling(call: Any) -> Any:
-        def told(client: FleetHttpClient, request: Any) -> Any:
-            try:
-                answer = call(client, request)
-            except httpx.TransportError as error:
-                CONNECTION.say(f"the server doesn't answer any more, trying again: {in_words(error)}")
-                raise
-            except httpx.HTTPStatusError as error:
-                status, why = error.response.status_code, reason(error.response.text)
-                CONNECTION.say(f"the server refuses (HTTP {status}): {why}. Trying again; its operator can tell why")
-                raise
-            CONNECTION.say(CONNECTED)
-            return answer
-
-        return told
-
-    for name in TOLD:
-        replace(FleetHttpClient, name, telling(getattr(FleetHttpClient, name)))
-
-
-def watch_clock() -> None:
-    """Compare this machine's clock with the server's, which stands in each of its answers."""
-    from flwr.supernode.fleet_http_client import FleetHttpClient
-
-    def sending(client: Any, *arguments: Any, **options: Any) -> Any:
-        answer = send(client, *arguments, **options)
-        if said := drift(answer.headers.get("date", ""), time.time()):
-            CLOCK.say(said)
+    def call_and_report(client: Any, request: Any) -> Any:
+        try:
+            answer = call(client, request)
+        except httpx.TransportError as error:
+            CONNECTION.log(f"the server doesn't answer any more, trying again: {explain(error)}")
+            raise
+        except httpx.HTTPStatusError as error:
+            status, reason = error.response.status_code, refusal_reason(error.response.text)
+            CONNECTION.log(f"the server refuses (HTTP {status}): {reason}. Trying again; ask its operator why")
+            raise
+        CONNECTION.log(CONNECTED)
         return answer
 
-    send = replace(FleetHttpClient, "_send", sending)
+    call = install(target, call_and_report)
 
 
-def drift(date: str, now: float) -> str | None:
-    """What is to be said about this machine's clock, given the server's date; nothing if they agree.
+def compare_clocks() -> None:
+    """Compare this machine's clock with the date in each of the server's answers."""
+
+    def send_and_compare(client: Any, *arguments: Any, **options: Any) -> Any:
+        answer = send(client, *arguments, **options)
+        if warning := clock_warning(answer.headers.get("date", ""), time.time()):
+            CLOCK.log(warning)
+        return answer
+
+    send = install(f"{FLEET_CLIENT}._send", send_and_compare)
+
+
+def clock_warning(date: str, now: float) -> str | None:
+    """A warning about this machine's clock, given the server's date; None if they agree.
 
     Examples
     --------
-    >>> drift("Thu, 01 Jan 1970 00:10:00 GMT", 4200.0)
+    >>> clock_warning("Thu, 01 Jan 1970 00:10:00 GMT", 4200.0)
     "this machine's clock is 3,600 s ahead of the server's; set the one that is wrong"
     """
-    # What Python's parser makes of a date that the server made up.
+    # The date comes from the server, and Python's parser has all of these for malformed ones.
     with suppress(ArithmeticError, LookupError, TypeError, ValueError):
         ahead = now - parsedate_to_datetime(date).timestamp()
-        if abs(ahead) > MAX_DRIFT:
+        if abs(ahead) > MAX_CLOCK_DIFFERENCE:
             where = "ahead of" if ahead > 0 else "behind"
             return f"this machine's clock is {abs(ahead):,.0f} s {where} the server's; set the one that is wrong"
     return None
 
 
-def in_words(error: Exception) -> str:
-    """What a failed connection means, if it is about certificates; else the error's own words.
+def explain(error: Exception) -> str:
+    """What a failed connection means, if it is about certificates; otherwise the error's own text.
 
     Examples
     --------
-    >>> in_words(OSError("[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired (_ssl.c:2580)"))[:46]
+    >>> explain(OSError("[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired (_ssl.c:2580)"))[:46]
     "the server says that this holder's certificate"
     """
+    # OpenSSL names an alert like CERTIFICATE_EXPIRED or in plain words.
     text = str(error).lower().replace("_", " ")
-    found = next((meaning for sign, meaning in ALERTS.items() if sign in text), None)
-    return f"{found}. {ADVICE}" if found else str(error)
+    problem = next((problem for sign, problem in TLS_PROBLEMS.items() if sign in text), None)
+    return f"{problem}. {TLS_ADVICE}" if problem else str(error)
 
 
-def reason(body: str) -> str:
-    """The server's word for a refusal, as far as it has one."""
+def refusal_reason(body: str) -> str:
+    """The reason that the server gives for a refusal: Flower's as JSON, fedwalk's own as text."""
     try:
         return str(json.loads(body)["detail"]).strip(" .")[:300]
+    # The body can be anything: a proxy in front of the server may have written it.
     except (ValueError, KeyError, TypeError, RecursionError):
         return body[:300].strip()

@@ -1,8 +1,7 @@
-"""The ports of Flower's own processes on one machine: every request carries the folder's secret, or isn't read."""
+"""The local ports of a server or holder: a request without the folder's secret is refused before it is read."""
 
 from collections.abc import Callable
 
-from fedwalk.federation.connection_limits import MAX_UNKNOWN, ConnectionLimits
 from fedwalk.federation.flower_guards.local_secret import HEADER, is_secret
 from fedwalk.federation.flower_guards.request_limits import (
     FLEET,
@@ -15,10 +14,11 @@ from fedwalk.federation.flower_guards.request_limits import (
     claimed_length,
     refuse,
 )
+from fedwalk.federation.wire.connection_limits import MAX_UNKNOWN, ConnectionLimits
 
 START_RUN = "/v1/control/start-run"
 MAX_LOCAL_BODY = 512 << 20
-"""Of processes that have the secret, which the owner trusts."""
+"""Bytes. A wide bound, because a process that has the secret belongs to the owner."""
 OWNER = "the owner's own processes"
 LOCAL_LIMITS = ConnectionLimits(max_unknown=MAX_UNKNOWN, max_unknown_per_address=MAX_UNKNOWN)
 """All users of a machine share one address, so a bound per address would let one of them keep the owner out."""
@@ -31,7 +31,7 @@ class LocalRequests:
         self._app, self._secret, self._on_start_run = app, secret, on_start_run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what carries the secret."""
+        """Pass on requests that carry the secret; refuse the others."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
@@ -46,7 +46,9 @@ class LocalRequests:
         shown = [value for name, value in scope["headers"] if name == HEADER.encode()]
         if len(shown) != 1 or not is_secret(shown[0], self._secret):
             raise RefusedError(403, "this API is for its owner's own processes")
+        # From here on connections without the secret can't displace this one.
         scope["state"]["known"](OWNER)
+        # Flower's app serves all APIs at each port; holders must go through the public port, where they are checked.
         if scope["path"].startswith(FLEET):
             raise RefusedError(403, "holders use the public port")
         if claimed_length(scope["headers"]) > MAX_LOCAL_BODY:

@@ -1,8 +1,8 @@
-"""The secret by which Flower's own processes on one machine know each other.
+"""The secret that the processes of one server or holder share on their machine.
 
-Flower's Control and Runtime APIs ask no one who they are, and listen on a port that every user of the machine can
-connect to. So each request to them carries a secret that only the owner of the folder can read: it is made when a
-server or holder starts, lies in a file with mode 0600, and is in no process's arguments, environment or log.
+Flower's Control and Runtime APIs have no login, and every user of the machine can connect to their port. So each
+request to them carries a secret that only the owner of the folder can read. It is made when a server or holder starts,
+is kept in a file with mode 0600, and appears in no process's arguments, environment or log.
 """
 
 import os
@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.errors import InputError
-from fedwalk.federation.flower_guards.hooks import replace
-from fedwalk.federation.private_file import make_private_folder, write_private
+from fedwalk.federation.flower_guards.hooks import install
+from fedwalk.util.files import make_private_folder, write_private
 
 HEADER = "fedwalk-secret"
-THIS_MACHINE = "https://127.0.0.1:"
-"""Where the APIs listen that get the secret; no other address ever does."""
+LOCAL_URL = "https://127.0.0.1:"
+"""Requests to URLs with this beginning carry the secret; no other request does."""
 
 
 def secret_file(flower: Path) -> Path:
-    """Where the secret of a folder's processes lies: in the folder that is Flower's home for them."""
+    """The file with the secret, in the folder that Flower's processes use as FLWR_HOME."""
     return flower / "secret"
 
 
 def make_secret(flower: Path) -> str:
-    """A fresh secret, in place of the last one."""
+    """Write a new secret in place of the last one."""
+    # New at each start, so that a copy of an old folder gives no access.
     make_private_folder(flower)
     secret = secrets.token_hex(32)
     write_private(secret_file(flower), secret.encode())
@@ -48,16 +49,16 @@ def is_secret(value: bytes, secret: str) -> bool:
 
 
 def send_secret(secret: str) -> None:
-    """Have every client of Flower's in this process send the secret, to this machine and to no other.
+    """Make every HTTP client of Flower's in this process send the secret, to this machine only.
 
-    Redirects aren't followed: the answer of one API must not decide where the next request goes.
+    Redirects aren't followed: the answer of one API must not decide which address gets the secret next.
     """
-    from flwr.supercore.protobuf.client import ProtobufClient
 
-    def beginning(client: Any, base_url: str, *rest: Any, **options: Any) -> None:
-        begin(client, base_url, *rest, **options)
+    def initialize(client: Any, base_url: str, *rest: Any, **options: Any) -> None:
+        original(client, base_url, *rest, **options)
+        # Flower has no public way to add a header to all requests.
         client._client.follow_redirects = False
-        if base_url.startswith(THIS_MACHINE):
+        if base_url.startswith(LOCAL_URL):
             client._client.headers[HEADER] = secret
 
-    begin = replace(ProtobufClient, "__init__", beginning)
+    original = install("flwr.supercore.protobuf.client:ProtobufClient.__init__", initialize)

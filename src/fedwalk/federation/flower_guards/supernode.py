@@ -1,117 +1,121 @@
-"""`python -m fedwalk.federation.flower_guards.supernode FOLDER DIGEST …`: Flower's SuperNode, guarded.
+"""`python -m fedwalk.federation.flower_guards.supernode FOLDER DIGEST …`: Flower's SuperNode with fedwalk's guards.
 
-A SuperNode runs whatever app the SuperLink ships, with all rights of its user: a curious server needs no attack, it
-sends code that reads the neighbour lists. Here an app is refused unless it is the one of DIGEST, before it is stored.
-The SuperNode shows the server the holder's certificate, and its own API on this machine needs the folder's secret.
+A SuperNode runs whatever app the SuperLink ships, with all rights of its user. A server could therefore send
+code that reads the neighbour lists. Here an app is refused before it is stored, unless it has the digest DIGEST. The
+SuperNode shows the server the holder's certificate, and its own API on this machine needs the folder's secret.
 
-Four more things are changed. A SuperNode that was killed counts as alive until its heartbeats are missed, and until
-then its successor is refused and gives up: here it tries again. Heartbeats come every ten seconds, so that a dead
-holder is missed after twenty, not sixty. The next question of a run is looked for sooner. And an error of the
-connection on which Flower gives up, leaving an idle process, doesn't end the asking.
+Four more things are changed:
+- Flower counts a SuperNode that was killed as alive until it misses its heartbeats. Until then its successor is
+  refused, and would give up. Here it tries again.
+- Heartbeats come every ten seconds, so a dead holder is noticed after 20 seconds, not 60.
+- The next question of a run is looked for more often.
+- Some errors of the connection make Flower stop asking and leave an idle process. Here it keeps asking.
 """
 
 import math
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from fedwalk.errors import ProtocolError
-from fedwalk.federation.descriptors import raise_descriptor_limit
+from fedwalk.federation.flower_guards.app_bundle import check_app
 from fedwalk.federation.flower_guards.fleet_client import CONNECTION, guard_fleet_client
-from fedwalk.federation.flower_guards.hooks import check_app, replace
+from fedwalk.federation.flower_guards.hooks import FLEET_CONNECTION, SUPERNODE_LOOP, SUPERNODE_MAIN, install
 from fedwalk.federation.flower_guards.listening import LimitedServer, server_context, uvicorn_config
 from fedwalk.federation.flower_guards.local_requests import LOCAL_LIMITS, LocalRequests
 from fedwalk.federation.flower_guards.local_secret import read_secret
 from fedwalk.federation.flower_guards.task_processes import start_superexec_by_module
-from fedwalk.federation.folders import HolderFolder
-from fedwalk.federation.notices import say
+from fedwalk.federation.membership.folders import HolderFolder
+from fedwalk.federation.owner_log import log_for_owner
+from fedwalk.federation.wire.descriptors import raise_descriptor_limit
 
 HEARTBEAT = 10.0
-"""Seconds; Flower allows no fewer."""
-LOOK = 0.5
+"""Seconds between two heartbeats; the least that Flower allows."""
+QUESTION_POLL = 0.5
+"""Seconds between two looks for a question while a run is likely to be on."""
 RUN_IS_ON = 60.0
 """Seconds after an answer in which another question is likely."""
 
 
 def main() -> None:
-    """Guard, then be `flower-supernode`."""
+    """Install the guards, then run `flower-supernode`."""
     raise_descriptor_limit()
+    # The rest of sys.argv are Flower's own options.
     folder, digest = HolderFolder(Path(sys.argv.pop(1))), sys.argv.pop(1)
-    module = import_module("flwr.supernode.cli.flower_supernode")
-    start_superexec_by_module(import_module("flwr.supernode.start_client_internal"))
-    guard_local_api(module, read_secret())
+    start_superexec_by_module(f"{SUPERNODE_LOOP}:subprocess")
+    guard_local_api(read_secret())
     guard_fleet_client(folder)
+    # In this order: look_often repeats calls whose errors run_only has turned into "no message".
     run_only(digest)
     look_often()
-    hurry_heartbeats()
-    module.flower_supernode()
+    shorten_heartbeats()
+    from flwr.supernode.cli.flower_supernode import flower_supernode
+
+    flower_supernode()
 
 
-def guard_local_api(module: Any, secret: str) -> None:
-    """In place of uvicorn: the SuperNode's own API at a port where every request carries the secret."""
+def guard_local_api(secret: str) -> None:
+    """Serve the SuperNode's own API at a port where every request carries the secret."""
 
     def config(app: Any, host: str, port: int, ssl_certfile: str, ssl_keyfile: str, **_: Any) -> Any:
         context = server_context(ssl_certfile, ssl_keyfile)
         return LimitedServer(uvicorn_config(LocalRequests(app, secret), host, port), context, LOCAL_LIMITS)
 
-    # Flower makes a server of the configuration; here that is one already.
-    replace(module, "uvicorn", SimpleNamespace(Config=config, Server=lambda made: made))
+    # Flower calls `uvicorn.Server(uvicorn.Config(…))`; our Config already returns a server.
+    install(f"{SUPERNODE_MAIN}:uvicorn", SimpleNamespace(Config=config, Server=lambda server: server))
 
 
 def run_only(digest: str) -> None:
-    """Check each app before it is stored; a refusal ends nothing but the message.
+    """Check each app before it is stored, and refuse the message if its app isn't the one with this digest.
 
-    An error of the connection doesn't end anything either, such as a router that answers while the server is away:
+    Errors of the connection don't end the process either, for instance when a router answers while the server is away:
     Flower would never ask again, and leave the process idle.
     """
     import httpx
-    from flwr.supernode import start_client_internal
 
-    def checked(content: bytes, run: Any) -> Any:
+    def read_checked(content: bytes, run: Any) -> Any:
         check_app(content, digest, "the server")
         return read_config(content, run)
 
-    def surviving(**everything: Any) -> Any:
+    def pull_or_report(**arguments: Any) -> Any:
         try:
-            return pull(**everything)
+            return pull(**arguments)
         except ProtocolError as error:
-            say(f"refused: {error}")
+            log_for_owner(f"refused: {error}")
             return None
         except httpx.HTTPError as error:
-            CONNECTION.say(f"the server can't be asked, trying again: {error}")
+            CONNECTION.log(f"the server can't be asked, trying again: {error}")
             return None
 
-    read_config = replace(start_client_internal, "get_fused_config_from_fab", checked)
-    pull = replace(start_client_internal, "_pull_and_store_message", surviving)
+    # Flower reads the app's configuration before it stores anything of the message.
+    read_config = install(f"{SUPERNODE_LOOP}:get_fused_config_from_fab", read_checked)
+    pull = install(f"{SUPERNODE_LOOP}:_pull_and_store_message", pull_or_report)
 
 
 def look_often() -> None:
-    """While a run is on, look for its next question twice a second; Flower would rest three seconds between looks."""
-    from flwr.supernode import start_client_internal
+    """Look for a run's next question twice a second; Flower waits three seconds between two looks."""
+    # A holder that hasn't answered yet keeps Flower's slower pace, which spares the server.
+    answered, last = False, -math.inf
 
-    busy, last = False, -math.inf
+    def pull_soon(**arguments: Any) -> Any:
+        nonlocal answered, last
+        # Flower calls again when the last question is answered, so this is when the answer was given.
+        last = time.monotonic() if answered else last
+        while (run_id := pull(**arguments)) is None and time.monotonic() < last + RUN_IS_ON:
+            time.sleep(QUESTION_POLL)
+        answered = run_id is not None
+        return run_id
 
-    def looking(**everything: Any) -> Any:
-        nonlocal busy, last
-        last = time.monotonic() if busy else last
-        while (found := pull(**everything)) is None and time.monotonic() < last + RUN_IS_ON:
-            time.sleep(LOOK)
-        busy = found is not None
-        return found
-
-    pull = replace(start_client_internal, "_pull_and_store_message", looking)
+    pull = install(f"{SUPERNODE_LOOP}:_pull_and_store_message", pull_soon)
 
 
-def hurry_heartbeats() -> None:
-    """Shorter than Flower's half a minute."""
-    from flwr.supercore import heartbeat
-    from flwr.supernode import fleet_http_connection
-
-    for module in (heartbeat, fleet_http_connection):
-        replace(module, "HEARTBEAT_DEFAULT_INTERVAL", HEARTBEAT)
+def shorten_heartbeats() -> None:
+    """Send a heartbeat every ten seconds, not every thirty."""
+    # Both have imported the constant by name, so each has a copy of its own.
+    for module in ("flwr.supercore.heartbeat", FLEET_CONNECTION):
+        install(f"{module}:HEARTBEAT_DEFAULT_INTERVAL", HEARTBEAT)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-// Beside the map: what is pointed at, the search, the chosen vertex, the legend.
+// Next to the map: the vertex under the pointer, the search, the selected vertex, the legend.
 
-const MOST_MATCHES = 12;
+const MAX_MATCHES = 12;
 const lowered = names.map((name) => name.toLowerCase());
 const search = document.getElementById("search");
-const found = document.getElementById("found");
+const searchStatus = document.getElementById("search-status");
 const matchList = document.getElementById("matches");
 
 function show(id, text) {
@@ -25,7 +25,7 @@ function choose(vertex) {
   point(vertex);
   show("chosen-name", `Vertex ${names[vertex]}`);
   show("chosen-facts", factsOf(vertex));
-  const rows = Array.from(neighboursOf(vertex), (other, i) => {
+  const rows = Array.from(nearestOf(vertex), (other, i) => {
     const row = document.createElement("li");
     const cosine = document.createElement("span");
     cosine.className = "cosine";
@@ -45,38 +45,39 @@ function vertexButton(vertex) {
   return button;
 }
 
+// Exact matches first, then names that begin with the text, then names that contain it.
 function matching(text) {
   const exact = [];
   const beginning = [];
-  const holding = [];
+  const containing = [];
   lowered.forEach((name, vertex) => {
     const at = name.indexOf(text);
     if (at === 0) (name === text ? exact : beginning).push(vertex);
-    else if (at > 0) holding.push(vertex);
+    else if (at > 0) containing.push(vertex);
   });
-  return [...exact, ...beginning, ...holding];
+  return [...exact, ...beginning, ...containing];
 }
 
-function look() {
+function updateMatches() {
   const text = search.value.trim().toLowerCase();
   const matches = text ? matching(text) : [];
-  const rows = matches.slice(0, MOST_MATCHES).map((vertex) => {
+  const rows = matches.slice(0, MAX_MATCHES).map((vertex) => {
     const row = document.createElement("li");
     row.append(vertexButton(vertex));
     return row;
   });
   matchList.replaceChildren(...rows);
-  if (!text) found.textContent = "";
-  else if (matches.length === 0) found.textContent = `No vertex on the map is called “${search.value.trim()}”.`;
-  else if (matches.length === 1) found.textContent = "1 vertex. Enter goes there.";
-  else found.textContent = `${matches.length.toLocaleString("en")} vertices. Enter goes to the first.`;
+  if (!text) searchStatus.textContent = "";
+  else if (matches.length === 0) searchStatus.textContent = `No vertex on the map is called “${search.value.trim()}”.`;
+  else if (matches.length === 1) searchStatus.textContent = "1 vertex. Press Enter to go there.";
+  else searchStatus.textContent = `${matches.length.toLocaleString("en")} vertices. Press Enter to go to the first.`;
   return matches;
 }
 
-search.addEventListener("input", look);
+search.addEventListener("input", updateMatches);
 document.getElementById("find").addEventListener("submit", (event) => {
   event.preventDefault();
-  const [first] = look();
+  const [first] = updateMatches();
   if (first !== undefined) choose(first);
 });
 

@@ -1,4 +1,4 @@
-// Draw, and draw again when the size or the colours change. Paper is white and shows every number.
+// Draw the map, and redraw it when the size or the colours change. Print is always in light colours, with all tables open.
 
 function recolour() {
   readColours();

@@ -1,0 +1,129 @@
+"""Arguments that several commands have in common, so that they have the same names and the same help everywhere."""
+
+import argparse
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from fedwalk.errors import InputError
+
+if TYPE_CHECKING:
+    from fedwalk.graph import Graph
+
+FORMATS = ("edgelist", "adjlist", "mat", "npz")
+"""The same as in fedwalk.graph.load, which isn't imported before a command runs; a test compares the two."""
+
+
+class LazyParser(argparse.ArgumentParser):
+    """A parser that adds some of its arguments when it is first used.
+
+    The flags of the settings need the list of installed protocols. `fedwalk --help` doesn't show them, and is faster
+    without.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._later: list[Callable[[argparse.ArgumentParser], None]] = []
+
+    def add_later(self, add: Callable[[argparse.ArgumentParser], None]) -> None:
+        """Call `add(parser)` before this parser parses or prints its help for the first time."""
+        self._later.append(add)
+
+    def _add_now(self) -> None:
+        while self._later:
+            self._later.pop(0)(self)
+
+    def parse_known_args(self, *args: Any, **options: Any) -> Any:
+        """Parse, as argparse does, after adding all arguments."""
+        self._add_now()
+        return super().parse_known_args(*args, **options)
+
+    def format_help(self) -> str:
+        """The help text, after adding all arguments."""
+        self._add_now()
+        return super().format_help()
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[LazyParser]"
+"""What `ArgumentParser.add_subparsers` returns; argparse has no public name for it."""
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    call: Callable[[argparse.Namespace], int] | None,
+    *,
+    summary: str,
+    description: str,
+    epilog: str | None = None,
+) -> LazyParser:
+    """Add a command that runs `call`; a command with actions of its own has none.
+
+    `summary` is its line in the list of commands. The line breaks of `epilog` are kept.
+    """
+    # argparse can keep the line breaks of both texts or of neither, so the description is wrapped here.
+    width = shutil.get_terminal_size().columns - 2
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=textwrap.fill(description, width),
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if call is not None:
+        parser.set_defaults(call=call)
+    return parser
+
+
+def add_run_graph(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add --graph, --format and --labels, for commands that read a finished run."""
+    default = "" if required else " (default: the one that run.json names)"
+    text = f"the graph that was embedded: a file or a dataset{default}"
+    parser.add_argument("--graph", required=required, metavar="GRAPH", help=text)
+    add_format(parser)
+    parser.add_argument("--labels", metavar="FILE", help="labels as text, in lines of: vertex label label …")
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add --format."""
+    parser.add_argument("--format", choices=FORMATS, help="format of GRAPH (default: by its suffix)")
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Add --config."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags override them")
+
+
+def add_seed(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """Add --seed."""
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help=f"seed of {purpose} (default 0)")
+
+
+def add_threads(parser: argparse.ArgumentParser, what: str = "number of threads") -> None:
+    """Add --threads."""
+    parser.add_argument("--threads", type=int, default=None, metavar="T", help=f"{what} (default: all cores)")
+
+
+def add_json(parser: argparse.ArgumentParser, instead_of: str = "a table") -> None:
+    """Add --json."""
+    parser.add_argument("--json", action="store_true", help=f"print JSON instead of {instead_of}")
+
+
+def check_output_file(path: Path) -> None:
+    """Raise InputError now if the file can't be written at the end."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"{path}: can't be a file. Name a file in an existing folder.")
+
+
+def load_input(inputs: dict[str, str | None]) -> "Graph":
+    """Load the graph that `chosen_settings` returned, and print its notes on standard error."""
+    from fedwalk.graph import load_graph
+    from fedwalk.graph.datasets import resolve_graph
+
+    graph = load_graph(resolve_graph(str(inputs["graph"])), format=inputs["format"])
+    for note in graph.notes:
+        print(f"fedwalk: note: {note}", file=sys.stderr)
+    return graph

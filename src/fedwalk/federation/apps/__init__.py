@@ -1,0 +1,1 @@
+"""The two Flower apps: what a SuperNode and a SuperLink run."""

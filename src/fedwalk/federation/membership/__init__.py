@@ -1,0 +1,1 @@
+"""Membership of a federation: keys, certificates, admission requests and passes, the roster."""

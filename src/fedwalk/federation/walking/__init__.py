@@ -1,0 +1,1 @@
+"""The walk phase between holders: tokens hop from holder to holder until every walk has ended."""

@@ -1,0 +1,1 @@
+"""Protocol `deepwalk`: the centralised baseline. One party holds the whole graph, and nothing is sent."""

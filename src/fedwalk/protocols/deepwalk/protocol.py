@@ -1,0 +1,68 @@
+"""DeepWalk (Perozzi et al., KDD '14), the centralised baseline: the same trainer on plain uniform walks.
+
+One party holds the whole graph, so that nothing is sent, and nothing is private.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from fedwalk.graph.graph import Graph
+from fedwalk.kernels.walk import make_lanes, plain_walks
+from fedwalk.privacy.ledger import Release
+from fedwalk.privacy.mechanisms import Unprotected
+from fedwalk.protocols.base import PrivacyStatement, Protocol
+from fedwalk.protocols.embed import check_steps, embed_weighted, train_walks, walk_alone
+from fedwalk.protocols.settings import Settings
+from fedwalk.protocols.stages import SKIPGRAM, SPECTRAL, WALKS, Stages, Vectors
+from fedwalk.protocols.walks import Walks
+from fedwalk.util.parallel import Progress
+
+
+def simulate(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
+    """Walks and SkipGram, or the spectral embedding of the graph."""
+    if settings.embed == SPECTRAL.name:
+        weights = np.ones(graph.indices.size, np.float32)
+        return stages.run(SPECTRAL, partial(embed_weighted, graph.indptr, graph.indices, weights, settings))
+    walks = stages.run(WALKS, partial(walk, graph, settings))
+    return stages.run(SKIPGRAM, partial(train_walks, walks, graph.vertices, settings))
+
+
+def walk(graph: Graph, settings: Settings, on_progress: Progress) -> Walks:
+    """Uniform walks that begin with their start vertex."""
+    return walk_alone(graph.vertices, settings, on_progress, lambda: partial(
+        plain_walks, graph.indptr, graph.indices, settings.seed, make_lanes()
+    ))  # fmt: skip
+
+
+def releases(settings: Settings) -> Iterator[tuple[str, Release]]:
+    """The graph itself."""
+    why = "the whole graph lies in one place"
+    yield "graph", Release.of(Unprotected(why), "the graph itself", why, by="everyone", ends=2)
+
+
+def privacy(settings: Settings, simulated: bool) -> PrivacyStatement:
+    """No privacy."""
+    return PrivacyStatement(
+        "none: the whole graph is in one place.",
+        nominal=("There is no ε: no noise is added anywhere.",),
+        proved=("Nothing.",),
+        leaks=("The whole graph lies in one place; the party that runs this sees it.",),
+    )
+
+
+PROTOCOL = Protocol(
+    name="deepwalk",
+    title="DeepWalk, the centralised baseline",
+    summary="the centralised baseline: one party holds the whole graph",
+    reads=("budget", "embed", "walk_length", "walks", "dim", "window", "negative", "seed", "threads"),
+    stages=(WALKS, SKIPGRAM, SPECTRAL),
+    releases=releases,
+    privacy=privacy,
+    simulate=simulate,
+    check=check_steps,
+    embeddings=(SKIPGRAM.name, SPECTRAL.name),
+    centralised=True,
+    accepts=(WALKS,),
+)

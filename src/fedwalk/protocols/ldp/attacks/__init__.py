@@ -1,0 +1,1 @@
+"""Attacks on protocol `ldp`: `guesses` reads the server's view, `repeats` asks one device often, `findings` scores."""

@@ -1,0 +1,1 @@
+"""Running a protocol: its stages, the run folder, the run record, and ledger files."""

@@ -1,0 +1,1 @@
+"""Helpers for all layers that need only the standard library: files, locks, text, parallel tasks, signals."""

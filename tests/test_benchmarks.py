@@ -1,0 +1,26 @@
+"""Benchmarks: what their published sections rely on. The measurements themselves aren't tested."""
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import scale
+
+import federation
+
+
+@pytest.mark.parametrize(
+    ("settings", "reported"),
+    [({"walks": 1, "dim": 4}, "entries, "), ({"protocol": "ldp", "dim": 4}, "bytes from each device")],
+    ids=["paper", "ldp"],
+)
+def test_a_run_of_each_protocol_can_be_described(settings: dict[str, object], reported: str) -> None:
+    record = scale.run(120, 6.0, 3, **settings)
+    assert f"{record['edges']} edges, 3 labels, " in scale.describe(record, "Small")
+    assert reported in scale.describe(record, "Small")
+
+
+@pytest.mark.parametrize(("graph", "flag"), [(None, ""), (Path("data/blogcatalog.mat"), " --graph blogcatalog.mat")])
+def test_the_published_command_names_a_graph_only_if_a_file_was_given(graph: Path | None, flag: str) -> None:
+    options = Namespace(graph=graph, walks=10, holders=4)
+    assert federation.command(options) == f"python benchmarks/federation.py{flag} --walks 10 --holders 4"
