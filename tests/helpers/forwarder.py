@@ -59,11 +59,11 @@ class Forwarder:
 def _pump(source: socket.socket, sink: socket.socket, record: bytearray, max_bytes: float) -> None:
     """Forward one direction until it ends or exceeds its bound."""
     count = 0
-    try:
+    with suppress(OSError):
         while (data := source.recv(1 << 16)) and (count := count + len(data)) <= max_bytes:
             record += data
             sink.sendall(data)
-        for one in (source, sink):
+    for one in (source, sink):
+        # One end may be gone already; the other must hear of it all the same.
+        with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return

@@ -2,7 +2,8 @@
 
 Every line on stdout is a JSON object with an `event`: ready, begin, progress, paused, done. A job may let the engine
 advance only a few tokens at a time, and stop it for good after a given number of sent tokens, so that a test knows
-its state. `members` is a file with the names of the federation's members.
+its state. It may also break all connections instead of answering the first conclusion. `members` is a file with the
+names of the federation's members.
 """
 
 import json
@@ -18,6 +19,8 @@ from fedwalk.federation.holder.neighbour_lists import OwnNeighbours
 from fedwalk.federation.membership.keys import Credentials
 from fedwalk.federation.walking import session
 from fedwalk.federation.walking.engine import WalkEngine
+from fedwalk.federation.walking.leader import AGREED
+from fedwalk.federation.walking.peer_service import PeerService
 from fedwalk.federation.walking.session import walk_together
 from fedwalk.federation.wire.questions import WalksAnswer, WalksQuestion
 from fedwalk.federation.wire.token_batches import Receipt, TokenBatch
@@ -36,6 +39,7 @@ class Job:
     listen: str
     max_tokens: int = 65536
     pause_after: int | None = None
+    lose_conclusion: bool = False
     members: Path | None = None
 
 
@@ -77,6 +81,20 @@ class WatchedEngine(WalkEngine):
         self.given[holder] -= len(batch)
 
 
+class ForgetfulService(PeerService):
+    """A peer service whose answer to the first conclusion is lost with the connections."""
+
+    lost = False
+
+    async def _conclude(self, caller: int, body: bytes) -> bytes:
+        answer = await super()._conclude(caller, body)
+        if answer == AGREED and not self.lost:
+            self.lost = True
+            for number in list(self._port._connections):
+                self._port._abort(number)
+        return answer
+
+
 def tell(event: str, **values: Any) -> None:
     print(json.dumps({"event": event, **values}), flush=True)
 
@@ -85,6 +103,7 @@ def walk(job: Job) -> Outcome:
     engine = WatchedEngine(job)
     said: list[str] = []
     setattr(session, "log_for_owner", said.append)  # noqa: B010 - mypy knows that it is a function
+    setattr(session, "PeerService", ForgetfulService if job.lose_conclusion else PeerService)  # noqa: B010 - a class
     tell("begin")
     answer = walk_together(
         engine, job.question, job.me, job.credentials, job.listen, lambda counts: tell("progress", **counts),

@@ -71,6 +71,9 @@ class AcceptingHandler:
     def conclude(self, sender: int, status: HolderStatus) -> bool:
         return True
 
+    def release(self, sender: int) -> None:
+        pass
+
 
 @dataclass
 class Ann:

@@ -125,6 +125,13 @@ def test_a_connection_that_breaks_again_and_again_loses_nothing(pool: WorkerPool
     assert json.loads(outcomes[1].answer.refused).keys() == {"ann: sent twice"}, "some receipts were lost"
 
 
+def test_a_holder_whose_agreement_to_the_end_is_lost_is_asked_again(pool: WorkerPool) -> None:
+    """With the long patience, a holder that had left after its answer would make this test reach its own limit."""
+    jobs = make_jobs(GRAPH, SETTINGS, 1000.0)
+    jobs[2] = replace(jobs[2], lose_conclusion=True)
+    assert_complete(walk_all(pool.workers(4), jobs))
+
+
 @pytest.mark.parametrize("missing", [0, 3])
 def test_the_others_end_without_a_holder_that_never_starts(pool: WorkerPool, missing: int) -> None:
     workers, jobs = pool.workers(4), make_jobs(GRAPH, SETTINGS, SHORT)

@@ -1,6 +1,9 @@
 """The leader's part in a walk phase: it probes all holders in waves until it can tell them that the walks have ended.
 
 `termination` explains the waves and proves that they are enough.
+
+The end takes two calls to each peer. The answer to the first, `Conclude`, can get lost with the connection, so a peer
+that has agreed stays for a while to answer it again. The second, `Release`, lets the peer leave at once.
 """
 
 import asyncio
@@ -12,6 +15,9 @@ from fedwalk.federation.walking.termination import HolderStatus, LeaderElection,
 
 AGREED, DISAGREED = b"\1", b"\0"
 """The answers to a `Conclude` call."""
+
+RELEASE_TIMEOUT = 1.0
+"""Seconds for a `Release` call. If it fails, the peer leaves a little later on its own."""
 
 _BUSY = HolderStatus(False, 0)
 """The status of a peer that doesn't answer a probe: without an answer it can't count as passive."""
@@ -87,6 +93,9 @@ async def _conclude_all(peers: dict[int, PeerClient], wave: dict[int, HolderStat
 
 async def _conclude(peer: PeerClient, status: HolderStatus) -> bool:
     try:
-        return await peer.ask("Conclude", status.to_bytes()) == AGREED
+        agreed = await peer.ask("Conclude", status.to_bytes()) == AGREED
     except UnreachableError:
         return False
+    if agreed:
+        await peer.notify("Release", RELEASE_TIMEOUT)
+    return agreed

@@ -11,6 +11,7 @@ certificate without the session is refused, so a copied certificate can't be use
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import grpc
 
@@ -20,7 +21,7 @@ from fedwalk.federation.wire.token_batches import MAX_RECEIPT_BYTES, Receipt, To
 
 SERVICE = "fedwalk.Peers"
 KEY_FIELD, SESSION_FIELD = "fedwalk-key", "fedwalk-session"
-METHODS = ("Deliver", "Probe", "Conclude")
+METHODS = ("Deliver", "Probe", "Conclude", "Release")
 BATCH_BYTES = 1 << 20
 """Approximate size of a batch: large enough to be worth a call, and a quarter of what receivers accept."""
 
@@ -100,6 +101,11 @@ class PeerClient:
             return None
         self._failing.pop(method, None)
         return answer
+
+    async def notify(self, method: str, timeout: float) -> None:
+        """Call once, and ignore a failure: the peer does without the call."""
+        with suppress(grpc.aio.AioRpcError):
+            await self._calls[method](b"", timeout=timeout, metadata=self._metadata)
 
     def give_up(self, reason: str) -> None:
         """Count the peer as unreachable for the rest of the attempt; the first reason is kept."""

@@ -11,11 +11,12 @@ A call passes these checks before its body is read:
 The body may have a few megabytes and has half a minute to arrive. A refused call is counted by sender and reason, and
 the caller is told the reason. Connections are limited in front of gRPC (`peer_port`).
 
-There are three calls, all on plain bytes:
+There are four calls, all on plain bytes:
 
 - `Deliver`: a batch of tokens, answered by a receipt.
 - `Probe`: asks for this holder's status, answered as soon as it is passive or after a short timeout.
 - `Conclude`: says that the walks have ended, provided that this holder's status is still the one in the call.
+- `Release`: says that the leader has received this holder's agreement to the end, so that it needn't wait any longer.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from fedwalk.federation.membership.keys import Credentials
 from fedwalk.federation.names import is_name
 from fedwalk.federation.owner_log import EventCounter, log_for_owner
 from fedwalk.federation.walking.leader import AGREED, DISAGREED
-from fedwalk.federation.walking.peer_client import KEY_FIELD, SERVICE, SESSION_FIELD
+from fedwalk.federation.walking.peer_client import KEY_FIELD, METHODS, SERVICE, SESSION_FIELD
 from fedwalk.federation.walking.peer_port import AUTHENTICATION_TIMEOUT, HolderPort, holder_descriptors
 from fedwalk.federation.walking.plan import session_digest
 from fedwalk.federation.walking.termination import HolderStatus
@@ -75,6 +76,10 @@ class PeerHandler(Protocol):
         """Whether the walks have ended for this holder, too."""
         ...
 
+    def release(self, sender: int) -> None:
+        """Note that the leader knows that the walks have ended here."""
+        ...
+
 
 class PeerService:
     """Serves the peers' calls during one attempt.
@@ -100,7 +105,7 @@ class PeerService:
         self._dropped = EventCounter("connections to this holder's port that were dropped")
         self._port = HolderPort(self._on_drop)
         self._server = grpc.aio.server(options=_OPTIONS)
-        calls = {"Deliver": self._deliver, "Probe": self._probe, "Conclude": self._conclude}
+        calls = dict(zip(METHODS, (self._deliver, self._probe, self._conclude, self._release), strict=True))
         handlers = {
             name: grpc.stream_unary_rpc_method_handler(self._guarded(name, call)) for name, call in calls.items()
         }
@@ -220,6 +225,10 @@ class PeerService:
             return AGREED if self._handler.conclude(caller, HolderStatus.from_bytes(body)) else DISAGREED
         except ProtocolError as error:
             raise _RefusedError(grpc.StatusCode.INVALID_ARGUMENT, "malformed", str(error)) from error
+
+    async def _release(self, caller: int, body: bytes) -> bytes:
+        self._handler.release(caller)
+        return b""
 
 
 class _RefusedError(Exception):

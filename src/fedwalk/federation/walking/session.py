@@ -35,6 +35,8 @@ LOOKUP_INTERVAL, MAX_LOOKUPS_PER_SECOND = 2.0, 20
 """Seconds between two lookups of the members; longer if all holders together would exceed the server's rate."""
 GRACE = 5.0
 """Seconds to send the last answers when the walks have ended."""
+LINGER = 5.0
+"""Seconds that a holder stays for a leader that may not have received its agreement to the end."""
 IDLE_FACTOR = 5
 """How many times `patience` a holder without work waits for the others."""
 
@@ -82,7 +84,8 @@ class _WalkSession:
         self._engine, self._me, self._patience = engine, me, question.patience
         self._begun, self._handed, self._received = question.walks.size, 0, 0
         self._processing = False
-        self._work, self._passive, self._concluded = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._work, self._passive = asyncio.Event(), asyncio.Event()
+        self._concluded, self._released = asyncio.Event(), asyncio.Event()
         self._clock = asyncio.get_running_loop().time
         others = sorted(set(question.owner[question.alive].tolist()) - {me})
         self._names = {i: question.holders[i] for i in others}
@@ -109,7 +112,7 @@ class _WalkSession:
             leading = lead(self._me, self, self._peers, self._election, self._patience)
             # Any of the first three ends the session: another leader has concluded, this holder led and concluded, or
             # it has been idle for too long. The others run until they are cancelled, or fail.
-            jobs = [self._concluded.wait(), leading, self._stop_when_idle(), self._process_tokens()]
+            jobs = [self._wait_for_conclusion(), leading, self._stop_when_idle(), self._process_tokens()]
             jobs += [self._report(on_progress), self._watch_removals(members)]
             tasks = [asyncio.ensure_future(job) for job in (*jobs, *(s.run() for s in self._senders.values()))]
             for first in (await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))[0]:
@@ -249,6 +252,20 @@ class _WalkSession:
             self.refused[f"{self._names[sender]}: out of order"] += 1
         # Still True when the leader asks again, as it does if the first answer was lost.
         return self.ended
+
+    def release(self, sender: int) -> None:
+        """Let this holder leave: the leader has received its agreement."""
+        if self.ended:
+            self._released.set()
+        else:
+            self.refused[f"{self._names[sender]}: out of order"] += 1
+
+    async def _wait_for_conclusion(self) -> None:
+        """Wait for the leader's conclusion, then for its release, in case that the agreement has to be sent again."""
+        await self._concluded.wait()
+        with suppress(TimeoutError):
+            # Less than `patience`, after which this holder would take the place of a leader that has left.
+            await asyncio.wait_for(self._released.wait(), min(LINGER, self._patience / 2))
 
     async def _stop_when_idle(self) -> None:
         """End the session after a long time without work.
