@@ -93,7 +93,10 @@ def inner_run(folder: Path, *tests: str) -> Iterator[InnerRun]:
         run.process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGINT, signal.SIGKILL))],
+)
 def test_a_run_that_is_ended_by_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     with inner_run(tmp_path, "test_waits") as run:
         wait_until(lambda: len(run.alive()) == 2, run.process)
@@ -102,6 +105,7 @@ def test_a_run_that_is_ended_by_a_signal_leaves_nothing(number: signal.Signals, 
         wait_until(lambda: not run.alive())
 
 
+@pytest.mark.slow
 def test_tests_that_fail_or_reach_their_limit_leave_nothing_and_the_run_goes_on(tmp_path: Path) -> None:
     with inner_run(tmp_path, "test_fails", "test_takes_too_long") as run:
         out, _ = run.process.communicate(timeout=SOON)
@@ -112,6 +116,7 @@ def test_tests_that_fail_or_reach_their_limit_leave_nothing_and_the_run_goes_on(
         assert run.alive() == []
 
 
+@pytest.mark.slow
 def test_a_test_that_can_not_be_failed_ends_pytest_with_a_traceback_and_leaves_nothing(tmp_path: Path) -> None:
     with inner_run(tmp_path, "test_is_stuck") as run:
         out, _ = run.process.communicate(timeout=SOON)

@@ -496,6 +496,7 @@ def test_a_holder_that_flower_refuses_is_named_and_the_others_are_registered(
     ]
 
 
+@pytest.mark.slow
 def test_the_demo_goes_from_keys_to_vectors_and_leaves_no_process(fedwalk: Command, tmp_path: Path) -> None:
     path = tmp_path / "demo"
     result = fedwalk(

@@ -42,7 +42,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run / "report.html"
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=["small", pytest.param("large", marks=pytest.mark.slow)])
 def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     with opened(browser, request.getfixturevalue(request.param)) as found:
         wait_until_drawn(found)
@@ -55,6 +55,12 @@ def test_the_plots_are_drawn_and_nothing_is_loaded(page: Page) -> None:
         box = chart.bounding_box()
         assert box is not None
         assert min(box["width"], box["height"]) > 50
+
+
+def test_a_large_map_is_drawn_and_searched(browser: Browser, large: Path) -> None:
+    with opened(browser, large) as page:
+        wait_until_drawn(page)
+        find(page, "9999")
 
 
 def test_search_finds_a_vertex_names_it_and_lists_the_nearest(page: Page) -> None:

@@ -127,7 +127,8 @@ def test_a_holder_in_the_background_ends_when_asked(federation: LocalFederation)
     assert "Stopped; no process is left." in out
 
 
-@pytest.mark.parametrize("action", ["server", pytest.param("holder", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["server", "holder"])
 def test_a_command_that_is_starting_ends_when_asked(federation: LocalFederation, action: str) -> None:
     """Before it handles signals, while it imports, when its first process is about to start, and right after that."""
     folder = federation.server if action == "server" else federation.holders[0]

@@ -390,6 +390,7 @@ def flood(addresses: list[str]) -> Iterator[Counter[str]]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_walk_phase_under_a_flood_of_unknown_connections_loses_nothing(pool: WorkerPool) -> None:
     """Half of the unknown connections have the holders' own address."""
     jobs, workers = make_jobs(GRAPH, SETTINGS, 60.0, max_tokens=40), pool.workers(4)
@@ -417,6 +418,7 @@ def test_a_walk_phase_under_a_flood_of_unknown_connections_loses_nothing(pool: W
     assert all(answer.walks.size > 0 for answer in answers)
 
 
+@pytest.mark.slow
 def test_thirteen_hundred_unknown_connections_leave_descriptors_free(pool: WorkerPool) -> None:
     jobs, worker = make_jobs(GRAPH, SETTINGS, 60.0), pool.workers(1)[0]
     resource.prlimit(worker.process.pid, resource.RLIMIT_NOFILE, (1024, 1024))

@@ -132,7 +132,7 @@ def test_a_holder_whose_agreement_to_the_end_is_lost_is_asked_again(pool: Worker
     assert_complete(walk_all(pool.workers(4), jobs))
 
 
-@pytest.mark.parametrize("missing", [0, 3])
+@pytest.mark.parametrize("missing", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_others_end_without_a_holder_that_never_starts(pool: WorkerPool, missing: int) -> None:
     workers, jobs = pool.workers(4), make_jobs(GRAPH, SETTINGS, SHORT)
     there = [i for i in range(4) if i != missing]
@@ -143,7 +143,7 @@ def test_the_others_end_without_a_holder_that_never_starts(pool: WorkerPool, mis
     assert all(outcome.given[missing] == 0 < outcome.answer.given_up.size for outcome in survivors)
 
 
-@pytest.mark.parametrize("lost", [0, 3])
+@pytest.mark.parametrize("lost", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_holder_killed_while_walking_takes_only_its_own_tokens_along(pool: WorkerPool, lost: int) -> None:
     """Holder 0 is the leader."""
     workers, jobs = pool.workers(4), make_jobs(GRAPH, SETTINGS, SHORT, max_tokens=40)
