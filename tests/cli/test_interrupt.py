@@ -92,3 +92,12 @@ def test_an_interrupted_forced_run_is_told_to_resume_without_force(network_file:
         _, err = signal_after(process, tmp_path, "vectors", signal.SIGINT)
         assert process.returncode == 130
     assert "with --resume in place of --force" in err.splitlines()[-1]
+
+
+def test_an_interrupt_inside_generated_code_has_the_same_exit_code(tmp_path: Path) -> None:
+    interrupt = "cli._call = lambda options: exec('raise KeyboardInterrupt')"
+    program = f"import sys; from fedwalk import cli; {interrupt}; sys.exit(cli.main(['data', 'list']))"
+    (tmp_path / "interrupted.py").write_text(program)
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SOON, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "fedwalk: interrupted.\n")

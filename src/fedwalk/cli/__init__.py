@@ -66,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"fedwalk: error: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
+            # CPython notes an interrupt inside code that `exec` runs, as parts of numba are, and at its exit ends the
+            # process with SIGINT instead of this exit code. The next `exec` clears the note.
+            exec("")
             print(f"fedwalk: interrupted.{_resume_hint(options)}", file=sys.stderr)
             return 130
         except BrokenPipeError:
