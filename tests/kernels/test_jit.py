@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import fedwalk
 from fedwalk.kernels.jit import kernel, kernel_sources, specialised
 
@@ -111,3 +113,34 @@ def test_a_kernel_is_compiled_again_when_one_that_it_calls_changes_in_another_fi
     assert "2.0**-53" in text
     source.write_text(text.replace("2.0**-53", "2.0**-54"), encoding="utf-8")
     assert drawn() == 2
+
+
+CALLER = """
+from fedwalk.kernels.jit import kernel, specialised
+import called, loops
+
+@kernel
+def extend():
+    return {body}
+
+{late}
+print(extend(), specialised(loops.loop, part=extend)(2))
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_users_kernel_is_compiled_again_when_one_that_it_calls_changes(tmp_path: Path, late: bool) -> None:
+    """Also one that the user's module defines after the kernel that calls it."""
+    (tmp_path / "loops.py").write_text(inspect.getsource(loop))
+    (tmp_path / "caller.py").write_text(
+        CALLER.format(body="later() + 1", late="from called import value as later")
+        if late
+        else CALLER.format(body="value() + 1", late="").replace("import called,", "from called import value\nimport")
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for value in (1, 1000):
+        text = f"from fedwalk.kernels.jit import kernel\n\n@kernel\ndef value():\n    return {value}\n"
+        (tmp_path / "called.py").write_text(text)
+        command = [sys.executable, "-c", "import caller"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{value + 1} {2 * value + 2}\n"

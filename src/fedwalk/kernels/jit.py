@@ -3,11 +3,14 @@
 A kernel is a function that numba translates to machine code when it is first called with arguments of some types.
 Later processes load that code from numba's cache. Numba notices when a kernel's own file changes, but not when a
 kernel that it calls changes in another file. So the cache name of every kernel includes a digest of all files that
-contain kernels: a stale kernel is never loaded.
+contain kernels: a stale kernel is never loaded. For a kernel outside the package, such as a user's predictor, the name
+includes the files of the kernels that it calls; if one of them is defined later, the kernel isn't cached at all.
 """
 
+import builtins
+import dis
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar, cast
@@ -38,7 +41,7 @@ _UNCACHED: "WeakSet[Callable[..., Any]]" = WeakSet()
 def _compile(function: F, **options: Any) -> F:
     """numba.njit with the options that all kernels share, cached under the digest of all sources."""
     # Numba names its cache files by the qualified name, so a new digest means new files.
-    function.__qualname__ = f"{function.__qualname__}-{_SOURCES}"
+    function.__qualname__ = f"{function.__qualname__}-{_SOURCES}{_called_files(function)}"
     cached = function not in _UNCACHED
     # numpy's error model: a division by zero is infinite. Python's would raise, and a check before every
     # division keeps loops from being vectorised.
@@ -105,10 +108,53 @@ def to_be_bound(*_arguments: Any) -> Any:
     raise TypeError("this name stands for a kernel that specialised() binds: call the compiled copy instead")
 
 
+def _called_files(function: Callable[..., Any]) -> str:
+    """A digest of the files of all kernels outside the package that a kernel outside the package calls."""
+    plain = cast(FunctionType, function)
+    if _is_ours(plain) or not Path(plain.__code__.co_filename).is_file():
+        return ""
+    called, waiting = {plain}, [plain]
+    while waiting:
+        fresh = {one for one in _calls(waiting.pop()) if not _is_ours(one)} - called
+        called |= fresh
+        waiting += fresh
+    files = sorted({Path(one.__code__.co_filename) for one in called})
+    if not all(file.is_file() for file in files) or any(_is_incomplete(one) for one in called):
+        _UNCACHED.add(function)
+        return ""
+    return f"-{_digest(files)}"
+
+
+def _calls(function: FunctionType) -> Iterator[FunctionType]:
+    """The functions of the kernels that a kernel calls, by a global name or from the function that encloses it."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    for value in (*(function.__globals__.get(name) for name in _global_names(function.__code__)), *cells):
+        if hasattr(value, "py_func"):
+            yield value.py_func
+
+
+def _is_incomplete(function: FunctionType) -> bool:
+    """Whether a global name is defined later: what it will be is known only when the kernel is compiled."""
+    names = _global_names(function.__code__)
+    return any(name not in function.__globals__ and not hasattr(builtins, name) for name in names)
+
+
+def _is_ours(function: FunctionType) -> bool:
+    """Whether a kernel is the package's own, so that `_SOURCES` covers its file."""
+    return Path(function.__code__.co_filename).is_relative_to(Path(__file__).parents[1])
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """The global names that a function reads."""
+    return {str(one.argval) for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
+
+
 def _is_cacheable(binding: Any) -> bool:
     """Whether another process can have the same binding: a constant, or a kernel whose source is a file."""
     # Only compiled kernels have `py_func`; any other binding is a constant.
-    return not hasattr(binding, "py_func") or Path(binding.py_func.__code__.co_filename).is_file()
+    if not hasattr(binding, "py_func"):
+        return True
+    return binding.py_func not in _UNCACHED and Path(binding.py_func.__code__.co_filename).is_file()
 
 
 def _identity(binding: Any) -> str:
@@ -118,7 +164,7 @@ def _identity(binding: Any) -> str:
     function = binding.py_func
     # A predictor registered by a user lies outside of the package: _SOURCES doesn't cover its file.
     source = Path(function.__code__.co_filename)
-    content = _digest([source]) if source.is_file() else ""
+    content = _digest([source]) + _called_files(function) if source.is_file() else ""
     closure = [_identity(cell.cell_contents) for cell in function.__closure__ or ()]
     return f"{function.__module__}.{function.__qualname__}:{content}:{_code(function.__code__)}:{closure}"
 
