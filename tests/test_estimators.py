@@ -1,5 +1,6 @@
 """The estimators: one call from a graph to vectors, access to every stage, bad input refused."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from conftest import SETTINGS
 from fedwalk import DeepWalk, Embedding, FedWalk, load_graph
 from fedwalk.errors import FedWalkError, FedWalkWarning, InputError, SettingsError
 from fedwalk.graph import Graph
+from fedwalk.protocols import registry
 from fedwalk.protocols.paper.stages import BINS, ENCODER, STAGES
 from fedwalk.protocols.stages import SKIPGRAM, Stage
 
@@ -212,8 +214,17 @@ def test_bad_settings_are_refused_before_any_graph(settings: dict[str, Any], mes
 
 def test_each_estimator_runs_its_own_protocol_only() -> None:
     assert FedWalk(protocol="paper").settings == FedWalk().settings
-    with pytest.raises(SettingsError, match="DeepWalk runs 'deepwalk'"):
+    with pytest.raises(SettingsError, match="'paper': DeepWalk runs protocols in which one party"):
         DeepWalk(protocol="paper")
+
+
+def test_a_centralised_protocol_of_another_package_is_run_as_a_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    registry.register(replace(registry.find_protocol("deepwalk"), name="other"))
+    other = DeepWalk(protocol="other", walks=2, dim=4, threads=1)
+    assert repr(other) == "DeepWalk(protocol='other', walks=2, dim=4, threads=1)"
+    ours = DeepWalk(walks=2, dim=4, threads=1).fit([[0, 1], [1, 2]])
+    assert other.fit([[0, 1], [1, 2]]).vectors.tobytes() == ours.vectors.tobytes()
 
 
 def test_more_bins_than_vertices_are_refused() -> None:

@@ -76,10 +76,14 @@ def modules_of(*packages: str) -> list[str]:
 
 
 def package_of(module: str) -> str:
-    """What counts as one package: a folder of fedwalk, or a folder of the federation; a single module otherwise."""
+    """What counts as one package: a folder of fedwalk, of the federation or of the protocols; else a single module.
+
+    The modules beside the protocols' folders, which all of them share, are one package.
+    """
     parts = module.split(".")
-    depth = 3 if parts[1:2] == ["federation"] else 2
-    return ".".join(parts[:depth])
+    if parts[1:2] == ["federation"] or (parts[1:2] == ["protocols"] and parts[2:3] and parts[2] in OURS):
+        return ".".join(parts[:3])
+    return ".".join(parts[:2])
 
 
 def package_imports() -> dict[str, set[str]]:
@@ -248,39 +252,89 @@ def test_a_holder_knows_no_server() -> None:
     assert not any(within(name, *server) for name in known)
 
 
+CHOOSING = {
+    "fedwalk.protocols.registry": "it is the list of our protocols",
+    "fedwalk.protocols.settings": "the default of the setting `protocol`",
+    "fedwalk.cli.demo": "the demo compares two protocols",
+    "fedwalk.cli.federate.demo": "the default of its flag",
+    "fedwalk.cli.federate.enrol": "what holders allow by default",
+    "fedwalk.federation.holder.terms": "what holders allow by default",
+    "fedwalk.cli.reproduce": "an experiment is named like the protocol that it measures",
+    "fedwalk.experiments.figure_5": "the paper's experiments compare given protocols",
+    "fedwalk.experiments.private": "this experiment compares given protocols",
+    "fedwalk.experiments.publish": "an experiment is named like the protocol that it measures",
+}
+"""Modules that may write a protocol's name: they choose one to run. None of them may decide anything by it."""
+USING = {
+    "fedwalk.estimators": "its attributes are values of our protocols' stages",
+    "fedwalk.experiments": "the paper's experiments look into its protocol",
+    "fedwalk.report.source": "tree.npz holds the tree of `paper`",
+    "fedwalk.report.dendrogram": "it draws that tree",
+    "fedwalk.federation": "it speaks the messages of our protocols",
+}
+"""Packages and modules that may import from a protocol's folder, and why."""
+
+
+def names_written(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Lines with a protocol's name as a value, in whatever expression."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in OURS:
+            yield node.lineno, str(node.value)
+
+
 def names_compared(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Lines that decide something by a protocol's name: a comparison, a match, or a table or look-up by name."""
+    """Lines that decide something by a protocol's name: a comparison, a match, or a table, look-up or call by name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
-            deciding = [node.left, *node.comparators]
+            deciding: list[ast.AST] = [node.left, *node.comparators]
         elif isinstance(node, ast.Dict):
             deciding = [key for key in node.keys if key is not None]
         elif isinstance(node, ast.Subscript):
             deciding = [node.slice]
         elif isinstance(node, ast.MatchValue):
             deciding = [node.value]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            # Methods that compare or look up: startswith, get, index and the like.
+            deciding = [*node.args] if node.func.attr in ("startswith", "endswith", "get", "index", "count") else []
         else:
             continue
         for part in deciding:
-            constants = part.elts if isinstance(part, ast.Tuple | ast.List | ast.Set) else [part]
-            names = [one.value for one in constants if isinstance(one, ast.Constant) and one.value in OURS]
-            yield from ((node.lineno, str(name)) for name in names)
+            yield from names_written(part)
+
+
+def elsewhere(names: Iterator[tuple[int, str]], module: str) -> list[str]:
+    """Those that are written outside the protocol's own folder."""
+    return [f"line {line}: {name}" for line, name in names if not within(module, f"fedwalk.protocols.{name}")]
+
+
+ADVICE = "read the protocol's value instead (fedwalk/protocols/base.py)"
 
 
 @pytest.mark.parametrize("module", list(MODULES))
 def test_only_its_own_folder_compares_a_protocols_name(module: str) -> None:
-    elsewhere = [
-        f"line {line}: {name}"
-        for line, name in names_compared(parsed(module))
-        if not within(module, f"fedwalk.protocols.{name}")
-    ]
-    assert elsewhere == [], "ask the protocol's value instead (fedwalk/protocols/base.py)"
+    assert elsewhere(names_compared(parsed(module)), module) == [], ADVICE
+    # Any other use of the name could decide something by a detour, so only few modules may write it at all.
+    assert module in CHOOSING or elsewhere(names_written(parsed(module)), module) == [], ADVICE
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m != "fedwalk" and not within(m, "fedwalk.protocols")])
+def test_few_modules_look_into_a_protocols_folder(module: str) -> None:
+    folders = [f"fedwalk.protocols.{name}" for name in OURS]
+    looks = [name for name in ours(module) if within(name, *folders)]
+    assert looks == [] or within(module, *USING), ADVICE
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples"])
+def test_programs_beside_the_package_compare_no_protocols_name_either(folder: str) -> None:
+    for path in sorted((Path(__file__).parents[1] / folder).rglob("*.py")):
+        assert list(names_compared(ast.parse(path.read_text(encoding="utf-8")))) == [], f"{path.name}: {ADVICE}"
 
 
 @pytest.mark.parametrize(
     "code",
     ['settings.protocol == "ldp"', '"paper" in terms.protocols', 'protocol not in ("paper", "ldp")', '{"deepwalk": 1}',
-     'TABLE["ldp"]', "match p:\n case 'paper': pass"],
+     'TABLE["ldp"]', "match p:\n case 'paper': pass", 'p.startswith("ldp")', 'TABLE.get("paper")',
+     'p in frozenset(["ldp"])', 'p is find_protocol("ldp")'],
 )  # fmt: skip
 def test_a_comparison_with_a_protocols_name_would_be_found(code: str) -> None:
     assert list(names_compared(ast.parse(code)))

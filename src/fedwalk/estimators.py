@@ -77,7 +77,7 @@ class FedWalk:
         if find_protocol(self.settings.protocol).centralised:
             raise SettingsError(
                 f"protocol = {self.settings.protocol!r}: FedWalk runs protocols in which devices keep "
-                "their neighbour lists. DeepWalk runs the centralised baseline."
+                "their neighbour lists. DeepWalk runs those in which one party holds the graph."
             )
         self.on_progress = on_progress
 
@@ -185,12 +185,15 @@ class FedWalk:
 class DeepWalk:
     """The centralised baseline: the same trainer on plain uniform walks over the whole graph.
 
+    ``protocol`` may name another protocol in which one party holds the whole graph.
+
     Parameters
     ----------
     on_progress
         Called with (stage, done, total) during the run.
     **settings
-        Those of `Settings` that have a meaning here: walk_length, walks, dim, window, negative, seed, threads.
+        Those of `Settings` that have a meaning here: walk_length, walks, embed, dim, window, negative, seed, threads,
+        budget.
 
     Examples
     --------
@@ -200,10 +203,12 @@ class DeepWalk:
     """
 
     def __init__(self, *, on_progress: StageProgress | None = None, **settings: Any) -> None:
-        chosen = settings.pop("protocol", BASELINE.name)
-        if chosen != BASELINE.name:
-            raise SettingsError(f"protocol = {chosen!r}: DeepWalk runs {BASELINE.name!r}. FedWalk runs the others.")
-        self.settings = Settings.from_mapping({**settings, "protocol": BASELINE.name}, "DeepWalk")
+        self.settings = Settings.from_mapping({"protocol": BASELINE.name, **settings}, "DeepWalk")
+        if not find_protocol(self.settings.protocol).centralised:
+            raise SettingsError(
+                f"protocol = {self.settings.protocol!r}: DeepWalk runs protocols in which one party holds the graph. "
+                "FedWalk runs the others."
+            )
         self.on_progress = on_progress
 
     def __repr__(self) -> str:
@@ -255,8 +260,8 @@ def _check_bins(bins: Any, n: int, num_bins: int) -> NDArray[np.int32]:
     _check_shape("bins", np.asarray(bins), (n,))
     if not np.array_equal(np.unique(bins), np.arange(num_bins)):
         raise InputError(
-            f"bins: must be whole numbers from 0 to {num_bins - 1}, each used. For another number of bins, pass "
-            "bins=… to FedWalk."
+            f"bins: must be whole numbers from 0 to {num_bins - 1}, each used. For another number of bins, set "
+            "FedWalk(bins=K)."
         )
     return np.ascontiguousarray(bins, np.int32)
 

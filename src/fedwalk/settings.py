@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.settings import CHOICES, PRESETS, Setting, Settings
+from fedwalk.protocols.settings import CHOICES, INPUT, PRESETS, Setting, Settings
 
-__all__ = ["CHOICES", "PRESETS", "Setting", "Settings", "load_settings", "read_toml"]
+__all__ = ["CHOICES", "INPUT", "PRESETS", "Setting", "Settings", "load_settings", "read_toml"]
 
 
 def load_settings(path: str | Path) -> Settings:
     """Read settings from a TOML file, without its table [input], which names the graph."""
-    return Settings.from_mapping({k: v for k, v in read_toml(path).items() if k != "input"}, str(path))
+    return Settings.from_mapping({k: v for k, v in read_toml(path).items() if k != INPUT}, str(path))
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

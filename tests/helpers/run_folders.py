@@ -21,7 +21,8 @@ NASTY = "</script><img src=x onerror=alert(1)>"
 def embed(graph: Graph, path: Path, *, keep_walks: bool = False, origin: Path | None = None, **settings: Any) -> Path:
     """A small run of the graph; `origin` is the file that run.json names."""
     inputs: dict[str, str | None] | None = {"graph": str(origin)} if origin else None
-    embed_to_folder(graph, Settings(**{**SETTINGS, **settings}), path, keep_walks=keep_walks, inputs=inputs)
+    chosen = Settings.from_mapping({**SETTINGS, **settings})
+    embed_to_folder(graph, chosen, path, keep_walks=keep_walks, inputs=inputs)
     return path
 
 

@@ -156,6 +156,16 @@ def test_resuming_needs_the_same_graph_settings_and_version(filled: RunFolder) -
         filled.check_resumable(Settings())
 
 
+@pytest.mark.parametrize("name", ["package", "graph", "stages", "files"])
+@pytest.mark.parametrize("value", [None, 1, {"a": 1}, [1]])
+def test_a_manifest_with_a_value_of_another_type_is_named(filled: RunFolder, name: str, value: object) -> None:
+    manifest = filled.path / PROGRESS / MANIFEST
+    content = {**json.loads(manifest.read_text()), name: value}
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(RunFolderError, match=r"manifest.json: .* Start again with --force"):
+        filled.finished()
+
+
 @pytest.mark.parametrize("number", [None, 1, 3, "2"])
 def test_a_run_that_began_in_another_format_is_refused_by_version(filled: RunFolder, number: object) -> None:
     manifest = filled.path / PROGRESS / MANIFEST

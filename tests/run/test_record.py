@@ -174,6 +174,12 @@ def test_a_record_of_another_format_is_refused_with_the_version_that_wrote_it(nu
         RunRecord.from_dict(other, "run.json")
 
 
+def test_a_record_of_an_unreleased_version_with_the_same_number_says_so() -> None:
+    older = {**content(), "format": 1, "fedwalk": __version__}
+    with pytest.raises(RunFolderError, match=rf"by fedwalk {__version__} before its release in format 1; fedwalk "):
+        RunRecord.from_dict(older, "run.json")
+
+
 def test_a_record_without_a_format_is_of_the_first() -> None:
     older = content()
     del older["format"], older["fedwalk"]

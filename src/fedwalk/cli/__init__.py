@@ -56,11 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks ⌊, ± or → shows "?"
-    options = build_parser().parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("always", FedWalkWarning)
         warnings.showwarning = _show_warning
+        options = argparse.Namespace(command=None)
         try:
+            # The parser asks installed packages for their protocols, which can fail as well.
+            options = build_parser().parse_args(arguments)
             return _call(options)
         except FedWalkError as error:
             print(f"fedwalk: error: {error}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import added_protocols, protocol_names
+from fedwalk.protocols.registry import added_protocols, find_protocol, protocol_names
 from fedwalk.settings import CHOICES, PRESETS, Settings, read_toml
 
 INPUTS = ("graph", "format")
@@ -128,14 +128,15 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
 def _add_own_settings(parser: argparse.ArgumentParser) -> None:
     """Add a flag for each setting of the protocols that other packages bring."""
     for protocol in added_protocols():
-        group = parser.add_argument_group(f"protocol {protocol.name}", protocol.summary)
+        group = parser.add_argument_group(f"protocol {protocol.name}", protocol.summary.replace("%", "%%"))
         for setting in protocol.settings:
             # A name that is taken gets no second flag. Two protocols with a setting of the same name share the flag,
-            # and each checks its own value; one that is called like a flag of ours can be set by --config.
+            # whose text the chosen one converts; one that is called like a flag of ours can be set by --config.
             with suppress(argparse.ArgumentError):
                 group.add_argument(
-                    _flag(setting.name), dest=_own(setting.name), type=type(setting.default), default=None,
-                    metavar=setting.name[0].upper(), help=f"{setting.help} (default {setting.default})",
+                    _flag(setting.name), dest=_own(setting.name), default=None, metavar=setting.name[0].upper(),
+                    # argparse fills in values at a percent sign.
+                    help=f"{setting.help} (default {setting.default})".replace("%", "%%"),
                 )  # fmt: skip
 
 
@@ -165,11 +166,15 @@ def flags_over(options: argparse.Namespace, config: dict[str, Any]) -> Settings:
     flags = given_flags(options)
     # Validated only together: a flag may correct a value of the file that would be refused alone.
     preset = PRESETS[options.preset] if options.preset else {}
-    return Settings.from_mapping({**config, **preset, **flags}, str(options.config or "command line"))
+    chosen = {**config, **preset, **flags}
+    # The flags of a protocol's own settings are text until it is known which protocol is meant.
+    own = find_protocol(chosen.get("protocol", Settings().protocol)).settings
+    typed = {one.name: one.from_text(flags[one.name]) for one in own if one.name in flags}
+    return Settings.from_mapping({**chosen, **typed}, str(options.config or "command line"))
 
 
 def given_flags(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings that were given as flags, those of other packages' protocols included."""
+    """The settings that were given as flags; those of other packages' protocols as text."""
     own = {setting.name: _own(setting.name) for protocol in added_protocols() for setting in protocol.settings}
     places = {**{name: name for name in Settings.__slots__ if name != "own"}, **own}
     return {name: value for name, place in places.items() if (value := getattr(options, place, None)) is not None}

@@ -3,7 +3,7 @@
 import json
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -20,11 +20,8 @@ from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
 from fedwalk.privacy.ledger import or_unbounded
-from fedwalk.protocols.registry import find_protocol
+from fedwalk.run.record import RunRecord, facts_of
 from fedwalk.util.text import bytes_text, epsilon_text, sentence
-
-if TYPE_CHECKING:
-    from fedwalk.run.record import RunRecord
 
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
@@ -121,7 +118,7 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def message_rows(record: "RunRecord") -> list[list[str]]:
+def message_rows(record: RunRecord) -> list[list[str]]:
     """One row per phase that sent messages: their number, bytes and route. run.json also names their observers."""
     return [
         [phase, f"{entry.count:,}", bytes_text(entry.bytes), entry.route]
@@ -130,13 +127,13 @@ def message_rows(record: "RunRecord") -> list[list[str]]:
     ]
 
 
-def print_messages(record: "RunRecord") -> None:
+def print_messages(record: RunRecord) -> None:
     """Print the table of messages, if any were sent."""
     if rows := message_rows(record):
         print_table("Messages", ["phase", "messages", "bytes", "route"], rows)
 
 
-def print_ledger(record: "RunRecord") -> None:
+def print_ledger(record: RunRecord) -> None:
     """Print the privacy ledger: every release, its cost, and the total."""
     ledger = record.ledger
     releases = ledger.releases.values()
@@ -157,7 +154,7 @@ def print_ledger(record: "RunRecord") -> None:
     print_table("Privacy ledger", header, rows, "\n".join([*reasons, total + sentence(record.privacy)]))
 
 
-def run_facts(record: "RunRecord") -> list[tuple[str, str]]:
+def run_facts(record: RunRecord) -> list[tuple[str, str]]:
     """The most important facts about a run, as names and values."""
     graph, walks = record.graph, record.walks
     isolated = f" ({graph.isolated:,} isolated)" if graph.isolated else ""
@@ -167,14 +164,13 @@ def run_facts(record: "RunRecord") -> list[tuple[str, str]]:
     ]
     if walks.count:
         facts.append(("walks", f"{walks.count:,} of {walks.length} entries"))
-    if record.details:
-        for fact in find_protocol(record.protocol).facts(record.details):
-            facts += [(fact.name, fact.text), *([("", fact.note)] if fact.note else [])]
+    for fact in facts_of(record):
+        facts += [(fact.name, fact.text), *([("", fact.note)] if fact.note else [])]
     if walks.expected_hops_per_walk is not None and walks.count:
         facts.append(("hops per walk", f"{walks.hops_per_walk:.3f} (expected {walks.expected_hops_per_walk:.3f})"))
     if record.nominal_epsilon is not None:
-        epsilon = f"{record.nominal_epsilon:g}, a noise scale, not a guarantee: the privacy loss is unbounded"
-        facts.append(("nominal epsilon", epsilon))
+        loss = ": the privacy loss is unbounded" if record.epsilon is None else ""
+        facts.append(("nominal epsilon", f"{record.nominal_epsilon:g}, a noise scale, not a guarantee{loss}"))
     peak = f", peak memory {bytes_text(record.peak_rss_bytes)}" if record.peak_rss_bytes else ""
     return [*facts, ("time", f"{record.seconds['total']:.1f} s{peak}")]
 

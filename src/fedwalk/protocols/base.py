@@ -140,15 +140,17 @@ class Protocol:
     notes
         (resolved settings, number of vertices that take part) → what is unusual about a run, without being an error.
     embeddings, runtimes
-        The values of `embed` and `runtime` that it supports; the first is the default.
+        The values of `embed` and `runtime` that it supports. The first of `embeddings` is the default; `runtimes` must
+        have `local`, which is the default of every protocol.
     isolated_take_part
         Whether vertices without neighbours take part; otherwise they get the zero vector.
     centralised
         Whether one party holds the whole graph, as in a baseline.
     accepts
-        The stages whose values a Python caller may pass in instead of having them computed.
+        Which of the stages that `FedWalk.fit` has arguments for (bins, degree vectors, tree, walks) a Python caller may
+        pass in instead of having them computed.
     tree
-        The stage whose value is a clustering tree, which a run writes to tree.npz.
+        The stage whose value is a clustering tree, as `paper.tree.Tree`, which a run writes to tree.npz.
     messages
         Its kinds of messages, in the order in which they are sent.
     attacks

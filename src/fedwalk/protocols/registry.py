@@ -9,14 +9,12 @@ A program can also add one with `register`. A protocol's module is imported when
 so that `fedwalk --help` stays fast.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+import warnings
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fedwalk.errors import SettingsError
+from fedwalk.errors import FedWalkWarning, SettingsError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,11 +44,8 @@ def protocol_names() -> tuple[str, ...]:
 
 def added_protocols() -> "list[Protocol]":
     """The protocols that aren't ours. One that can't be imported is left out: using it by name says why."""
-    protocols = []
-    for name in protocol_names()[len(OURS) :]:
-        with suppress(SettingsError):
-            protocols.append(find_protocol(name))
-    return protocols
+    known = map(known_protocol, protocol_names()[len(OURS) :])
+    return [protocol for protocol in known if protocol is not None]
 
 
 @cache
@@ -58,6 +53,24 @@ def federated_protocols() -> "dict[str, Federated]":
     """Our protocols that can run over holders, and how. Holders don't take part in protocols of other packages."""
     known = {name: find_protocol(name).federated for name in OURS}
     return {name: federated for name, federated in known.items() if federated is not None}
+
+
+def known_protocol(name: str) -> "Protocol | None":
+    """The protocol of that name; None if it isn't installed here, or its package can't be used."""
+    try:
+        return find_protocol(name)
+    except SettingsError:
+        return None
+
+
+def package_of(name: str) -> str:
+    """The package that brings a protocol, with its version: another version may draw other noise. Empty for ours."""
+    if name in OURS:
+        return ""
+    if name in _registered:
+        return "registered by a program"
+    distribution = _entry_points()[name][0].dist
+    return "" if distribution is None else f"{distribution.name} {distribution.version}"
 
 
 def find_protocol(name: str) -> "Protocol":
@@ -81,7 +94,7 @@ def _load(name: str) -> "Protocol":
         raise SettingsError(f"protocol = {name!r}: the packages {packages} both have this name. Remove one of them.")
     try:
         value = entry.load()
-    except Exception as error:  # importing another package's code can raise anything
+    except (Exception, SystemExit) as error:  # importing another package's code can raise anything
         raise SettingsError(
             f"protocol = {name!r}: {entry.value} can't be imported ({type(error).__name__}: {error}). "
             f"Reinstall or remove the package {_package(entry)}."
@@ -97,7 +110,10 @@ def _entry_points() -> "dict[str, list[EntryPoint]]":
 
     by_name: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
-        if entry.name not in OURS:
+        if entry.name in OURS:
+            text = f"the protocol {entry.name!r} of the package {_package(entry)} is ignored: fedwalk has its own."
+            warnings.warn(text, FedWalkWarning, stacklevel=2)
+        else:
             by_name.setdefault(entry.name, []).append(entry)
     return by_name
 
@@ -114,8 +130,9 @@ def _check_new(name: str, origin: str) -> None:
 
 def _checked(value: object, origin: str, name: str | None = None) -> "Protocol":
     """Return the value; SettingsError if it isn't a protocol, or if its settings or stages can't be used."""
+    # Only when a protocol is used: these modules take longer to import than the rest of `fedwalk --help`.
     from fedwalk.protocols.base import Protocol
-    from fedwalk.protocols.settings import Settings
+    from fedwalk.protocols.value_checks import problems_of
 
     if not isinstance(value, Protocol):
         raise SettingsError(
@@ -126,29 +143,6 @@ def _checked(value: object, origin: str, name: str | None = None) -> "Protocol":
         raise SettingsError(
             f"{origin}: the entry point is named {name!r}, but its protocol {value.name!r}. Give both the same name."
         )
-    for problem in _problems(value, Settings.__slots__):
+    for problem in problems_of(value):
         raise SettingsError(f"{origin}: protocol {value.name!r}: {problem}.")
     return value
-
-
-def _problems(protocol: "Protocol", shared: Collection[str]) -> Iterator[str]:
-    """What is wrong with the protocol's settings and stages, and what to do about it."""
-    for setting in protocol.settings:
-        if setting.name in shared:
-            yield f"its own setting {setting.name!r} has the name of a shared one: rename it"
-    for name in protocol.reads:
-        if name not in shared:
-            yield f"it reads {name!r}, which is not a setting: remove it from `reads`"
-    own = {setting.name for setting in protocol.settings}
-    for name in protocol.release_settings:
-        if name not in shared and name not in own:
-            yield f"its releases depend on {name!r}, which is not a setting: remove it from `release_settings`"
-    # A run folder stores stages by their names and files: two with the same would overwrite each other.
-    for name in _repeated(stage.name for stage in protocol.stages):
-        yield f"two of its stages are named {name!r}: rename one of them"
-    for file in _repeated(file for stage in protocol.stages for file in stage.files):
-        yield f"two of its stages are stored in {file!r}: rename one of the files"
-
-
-def _repeated(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1]

@@ -24,6 +24,12 @@ CHOICES = {
 }
 """The named alternatives, as the registries hold them: a test compares the two."""
 
+REGISTERED: dict[str, set[str]] = {"predictor": set()}
+"""Alternatives that a program has added to `CHOICES` (`paper.predictors.register`)."""
+
+INPUT = "input"
+"""The table of a settings file that names the graph; no setting can have this name."""
+
 PRESETS: dict[str, dict[str, Any]] = {
     "frugal": {"predictor": "triad", "predict": 1.0, "burst": 4},
 }
@@ -70,6 +76,14 @@ class Setting:
         parsed: int | float | str = value
         return parsed
 
+    def from_text(self, text: str) -> int | float | str:
+        """The value of a flag in the setting's own type, or SettingsError; `parse` checks the value itself."""
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            kind = "a whole number" if type(self.default) is int else "a number"
+            raise SettingsError(f"{self.name} = {text!r}: must be {kind}.") from None
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -105,8 +119,8 @@ class Settings:
     runtime
         `local` (arrays, for real sizes) or `stepwise` (device objects, message by message).
     own
-        Names and values of settings that only the chosen protocol has; `value` reads them. Python callers and TOML
-        files write them beside the others.
+        Names and values of settings that only the chosen protocol has; `value` reads them. TOML files, the estimators
+        and `from_mapping` take them beside the others.
 
     Examples
     --------
@@ -164,8 +178,7 @@ class Settings:
             value = getattr(self, name)
             if value is None and name == "embed":
                 continue
-            # A program can register predictors; `options` has only the built-in ones.
-            if value not in options and not (name == "predictor" and _is_registered_predictor(value)):
+            if value not in (*options, *REGISTERED.get(name, ())):
                 raise SettingsError(f"{name} = {value!r}: choose from {', '.join(options)}.")
 
     def _check_numbers(self) -> None:
@@ -231,13 +244,7 @@ class Settings:
 
         content = {name: value for name, value in self.as_dict().items() if value is not None}
         named = {name: value for name, value in inputs.items() if value is not None}
-        return tomli_w.dumps({**content, "input": named} if named else content)
-
-
-def _is_registered_predictor(name: object) -> bool:
-    from fedwalk.protocols.paper.predictors import predictors
-
-    return isinstance(name, str) and name in predictors()
+        return tomli_w.dumps({**content, INPUT: named} if named else content)
 
 
 def _real(name: str, value: Any) -> float:

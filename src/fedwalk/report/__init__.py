@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import find_protocol, protocol_names
+from fedwalk.protocols.registry import known_protocol
 from fedwalk.report.audit import attack_section
 from fedwalk.report.content import Section
 from fedwalk.report.degrees import degree_section
@@ -40,7 +40,7 @@ def build_report(
     Parameters
     ----------
     run
-        A folder that `fedwalk embed` or `fedwalk demo` wrote.
+        A run folder, as `fedwalk embed`, `fedwalk demo` and `fedwalk federate run` write it.
     graph, format, labels
         The graph that was embedded, how to read it, and its labels. Without `graph`, the file that run.json names is
         used if it still exists and is the same graph.
@@ -66,18 +66,18 @@ def build_report(
     (True, True)
     """
     _check(layout, splits, threads)
-    say = on_progress or ignore_progress
+    on_progress = on_progress or ignore_progress
     source = read_source(run, graph, format, labels)
-    say("layout", 0, 1)
+    on_progress("layout", 0, 1)
     drawn = make_map(source, layout)
-    say("layout", 1, 1)
+    on_progress("layout", 1, 1)
     return render(
         title=title or run.resolve().name,
         subtitle=_subtitle(source),
         cards=cards(source),
         map=drawn,
         data=data_block(drawn.data),
-        sections=_sections(source, splits, threads, say),
+        sections=_sections(source, splits, threads, on_progress),
         privacy=privacy_of(source),
         settings=settings_cards(source),
         again=again(source),
@@ -85,11 +85,11 @@ def build_report(
     )
 
 
-def _sections(source: Source, splits: int | None, threads: int | None, say: StageProgress) -> list[Section]:
+def _sections(source: Source, splits: int | None, threads: int | None, on_progress: StageProgress) -> list[Section]:
     """The sections between the map and the privacy box."""
-    quality = quality_section(source, splits, threads, partial(say, "evaluate"))
+    quality = quality_section(source, splits, threads, partial(on_progress, "evaluate"))
     if quality.figures:
-        say("evaluate", 1, 1)
+        on_progress("evaluate", 1, 1)
     return [
         tree_section(source),
         cost_section(source),
@@ -103,10 +103,13 @@ def _sections(source: Source, splits: int | None, threads: int | None, say: Stag
 
 
 def _subtitle(source: Source) -> str:
-    place = "a simulation in one process" if source.record.simulation else "a federation"
-    if source.protocol not in protocol_names():
+    protocol, record = known_protocol(source.protocol), source.record
+    if record.federation is None:
+        place = "a simulation in one process"
+    else:
+        place = "a federation with simulated noise" if record.simulation else "a federation"
+    if protocol is None:
         return f"Protocol {source.protocol}: {place}"
-    protocol = find_protocol(source.protocol)
     return protocol.title if protocol.centralised else f"{protocol.title}: {place}"
 
 

@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from fedwalk.attacks.finding import metrics_text
+from fedwalk.errors import RunFolderError
 from fedwalk.report.content import Absent, Section, Table
 from fedwalk.report.source import Source
 from fedwalk.run.folder import AUDIT_FILE, read_json_object
@@ -17,7 +18,13 @@ def attack_section(source: Source) -> Section:
         target = "GRAPH" if source.record.federation is not None else str(source.path)
         command = shlex.join(["fedwalk", "audit", target])
         return Section("audit", "Attacks", absent=(Absent("This run hasn't been audited.", command),))
-    return audit_section(read_json_object(file, ("findings", "epsilon", "confidence")))
+    try:
+        return audit_section(read_json_object(file, ("findings", "epsilon", "confidence")))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        command = shlex.join(["fedwalk", "audit", str(source.path)])
+        raise RunFolderError(
+            f"{file}: isn't what fedwalk wrote ({error!r}). Make it again with `{command}`."
+        ) from error
 
 
 def audit_section(record: dict[str, Any]) -> Section:

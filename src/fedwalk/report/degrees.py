@@ -13,7 +13,6 @@ from fedwalk.report.charts import Axis, Line, lines
 from fedwalk.report.content import Figure, Section, Table
 from fedwalk.report.source import Source
 from fedwalk.run.execute import participants
-from fedwalk.settings import Settings
 
 THRESHOLDS = 80
 QUANTILES = {"smallest": 0.0, "10%": 0.1, "median": 0.5, "90%": 0.9, "99%": 0.99, "largest": 1.0}
@@ -24,14 +23,14 @@ def degree_section(source: Source) -> Section:
     key, title = "degrees", "Degrees"
     if source.graph is None:
         return Section(key, title, absent=(source.no_graph,) if source.no_graph else ())
+    settings = source.settings
     # For a protocol that isn't installed here, only the graph itself can be shown.
-    settings = source.settings or Settings()
-    active, _ = participants(source.graph, settings)
+    active = source.graph if settings is None else participants(source.graph, settings)[0]
     true = active.degrees.astype(np.float64)
     degrees = {"true": true}
     text = f"The mean degree is {true.mean():,.1f}, the largest {true.max():,.0f}."
-    make = find_protocol(settings.protocol).seen_degrees
-    if make is not None and source.record.simulation and settings.protocol == source.protocol:
+    make = None if settings is None else find_protocol(settings.protocol).seen_degrees
+    if settings is not None and make is not None and source.record.simulation:
         seen: SeenDegrees = make(active, settings)
         degrees[seen.name] = seen.degrees
         text += f" {seen.text}"

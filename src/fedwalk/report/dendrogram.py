@@ -48,7 +48,7 @@ def tree_section(source: Source) -> Section:
         (str(i), f"{c.leaves:,}", f"{c.height:,.1f}", *((c.degree,) if source.graph else ()))
         for i, c in enumerate(clusters, 1)
     )
-    text = "Clusters of similar degree matrices join; the further to the left two clusters join, the more they differ."
+    text = "Similar clusters join first; the further to the left two clusters join, the more they differ."
     if len(clusters) < source.tree.leaves:
         text += f" Of {source.tree.leaves:,} leaves, the largest clusters were split until there were {len(clusters)};"
         text += " each wedge is a cluster that wasn't split further."

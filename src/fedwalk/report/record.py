@@ -1,14 +1,15 @@
 """The sections that `run.json` alone can fill: key numbers, time and memory, messages, settings and the command."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fedwalk.protocols.base import Fact
-from fedwalk.protocols.registry import find_protocol, protocol_names
+from fedwalk.protocols.registry import known_protocol
 from fedwalk.report.charts import Bar, bars
 from fedwalk.report.content import Absent, Card, Figure, Section, Table
 from fedwalk.report.source import Source
-from fedwalk.run.record import RunRecord
+from fedwalk.run.record import RunRecord, facts_of
 from fedwalk.settings import Settings
 from fedwalk.util.text import bytes_text, count_text, seconds_text
 
@@ -56,17 +57,6 @@ def _traffic_cards(record: RunRecord) -> list[Card]:
     return [Card("hops per walk", f"{walks.hops_per_walk:.2f}", f"expected {walks.expected_hops_per_walk:.2f}"), total]
 
 
-def facts_of(record: RunRecord) -> Iterable[Fact]:
-    """Facts that only the run's protocol has; none if the protocol isn't installed here."""
-    known = record.protocol in protocol_names()
-    return find_protocol(record.protocol).facts(record.details) if known and record.details else ()
-
-
-def protocol_reads(name: str) -> tuple[str, ...] | None:
-    """The settings that a protocol reads; None if it isn't installed here."""
-    return find_protocol(name).reads if name in protocol_names() else None
-
-
 def cost_section(source: Source) -> Section:
     """Time per stage, and memory per stage if the run measured it, otherwise the peak of the whole run."""
     record = source.record
@@ -95,7 +85,12 @@ def message_section(source: Source) -> Section:
     phases = {phase: entry for phase, entry in source.record.messages.traffic.items() if entry.count}
     key, title = "messages", "Messages"
     if not phases:
-        reason = f"Nothing is sent: {source.protocol} works on the whole graph in one place."
+        protocol = known_protocol(source.protocol)
+        reason = (
+            f"Nothing is sent: in {source.protocol}, one party holds the whole graph."
+            if protocol is not None and protocol.centralised
+            else f"The run counted no messages: {source.protocol} declares none."
+        )
         return Section(key, title, absent=(Absent(reason),))
     head = ("phase", "messages", "bytes", "route", "can be observed by")
     rows = tuple(
@@ -113,7 +108,7 @@ def message_section(source: Source) -> Section:
 
 def settings_cards(source: Source) -> list[Card]:
     """Every setting, with the default where the run's value differs from it."""
-    defaults = Settings().as_dict()
+    defaults = _defaults(source)
     shown = []
     for name, value in source.record.settings.items():
         default = defaults.get(name)
@@ -129,16 +124,22 @@ def again(source: Source, **other: str) -> str:
     words = ["fedwalk", *command, "-o", "again"]
     if chosen := source.record.input.get("format"):
         words += ["--format", chosen]
-    defaults = Settings().as_dict()
-    reads = protocol_reads(source.protocol)
+    protocol, defaults, shared = known_protocol(source.protocol), _defaults(source), Settings().as_dict()
     for name, value in {**source.record.settings, **other}.items():
         # A setting that the protocol doesn't read can't change the run.
-        unused = reads is not None and name in defaults and name not in (*reads, "protocol")
-        if value is not None and value != defaults.get(name) and not unused:
+        unused = protocol is not None and name in shared and name not in (*protocol.reads, "protocol")
+        changed = value != (Settings().protocol if name == "protocol" else defaults.get(name))
+        if value is not None and changed and not unused:
             words += [f"--{name.replace('_', '-')}", _plain(value)]
     if source.walks is not None:
         words.append("--keep-walks")
     return shlex.join(words)
+
+
+def _defaults(source: Source) -> dict[str, Any]:
+    """The defaults of the run's protocol, its own settings included; those that all share if it isn't known here."""
+    protocol = known_protocol(source.protocol)
+    return (Settings() if protocol is None else Settings(protocol=protocol.name)).as_dict()
 
 
 def _bars(values: Mapping[str, float], text: Callable[[float], str]) -> list[Bar]:

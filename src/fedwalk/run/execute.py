@@ -4,6 +4,7 @@ All releases of a run are entered in the ledger before its first stage, so a bud
 """
 
 import hashlib
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 
 from fedwalk._version import __version__
 from fedwalk.embedding import Embedding
-from fedwalk.errors import FedWalkWarning, InputError
+from fedwalk.errors import FedWalkWarning, InputError, ProtocolError
 from fedwalk.graph import Graph
 from fedwalk.privacy.ledger import Ledger, Release
-from fedwalk.protocols.registry import find_protocol
-from fedwalk.protocols.stages import WALKS
+from fedwalk.protocols.base import Protocol
+from fedwalk.protocols.registry import find_protocol, package_of
+from fedwalk.protocols.stages import WALKS, Vectors
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.protocols.walks import Walks
 from fedwalk.run.folder import (
@@ -75,8 +77,18 @@ def run(graph: Graph, settings: Settings, stages: StageRunner | None = None, ear
     ledger = enter_releases(graph, settings, earlier)
     stages.transcript = Transcript.of(protocol.messages)
     vectors = np.zeros((graph.vertices, settings.dim), np.float32)
-    vectors[taking_part] = protocol.simulate(active, settings, stages)
+    vectors[taking_part] = _checked(protocol.simulate(active, settings, stages), (active.vertices, settings.dim))
     return Run(Embedding(graph.names, vectors), settings, stages, taking_part, ledger)
+
+
+def _checked(vectors: Vectors, shape: tuple[int, int]) -> Vectors:
+    """The vectors that a protocol has computed, which may come from another package's code."""
+    if np.shape(vectors) != shape or not np.isfinite(vectors).all():
+        raise ProtocolError(
+            f"the protocol returned vectors of the shape {np.shape(vectors)}; expected {shape}, all finite. This is a "
+            "fault of the protocol: report it to those who maintain it."
+        )
+    return vectors
 
 
 def participants(graph: Graph, settings: Settings) -> tuple[Graph, NDArray[np.int64]]:
@@ -97,8 +109,10 @@ def _releases(graph: Graph, settings: Settings) -> Iterator[tuple[str, Release]]
     """The releases of the run, by name."""
     protocol = find_protocol(settings.protocol)
     # A run with the same graph, settings and seed sends the same messages, so it gets the same name and costs nothing
-    # again. The version is part of the name because another version may draw other noise from the same seed.
-    asked = [__version__, graph.fingerprint(), settings.seed, settings.epsilon, *settings.own]
+    # again. The versions of fedwalk and of the package that brings the protocol are part of the name, because another
+    # version may draw other noise from the same seed.
+    versions = " ".join(filter(None, (__version__, package_of(protocol.name))))
+    asked = [versions, graph.fingerprint(), settings.seed, settings.epsilon, *settings.own]
     asked += [settings.value(name) for name in protocol.release_settings]
     run_name = hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
     for phase, release in protocol.releases(settings):
@@ -169,16 +183,22 @@ def embed_to_folder(
     write_results(graph, finished, path, keep_walks)
     seconds = {"load": load_seconds, **stages.seconds()}
     seconds["total"] = load_seconds + seconds_before + time.perf_counter() - began
-    record = describe(graph, finished, seconds, inputs or {})
+    record = make_record(graph, finished, seconds, inputs or {})
     write_record(path, record)
     folder.drop_progress()
     return record
 
 
+def _details(protocol: Protocol, stages: StageRunner) -> dict[str, float]:
+    """The protocol's own numbers, as JSON can hold them; numpy's are converted, others than finite ones left out."""
+    numbers = {name: np.asarray(value).item() for name, value in protocol.describe(stages).items()}
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
 def _finished_record(folder: RunFolder, settings: Settings) -> RunRecord:
     """The record of the finished run in the folder; RunFolderError if its graph or settings are others."""
     record = read_run(folder.path)
-    folder.check_same(record.graph.fingerprint, Settings.from_mapping(record.settings), settings)
+    folder.check_same(record.graph.fingerprint, record.package, Settings.from_mapping(record.settings), settings)
     folder.drop_progress()
     return record
 
@@ -199,7 +219,7 @@ def write_results(graph: Graph, finished: Run, path: Path, keep_walks: bool) -> 
         write_arrays(path / WALKS_FILE, sequences if all_take_part else taking_part.astype(np.int32)[sequences])
 
 
-def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dict[str, str | None]) -> RunRecord:
+def make_record(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dict[str, str | None]) -> RunRecord:
     """The record of a simulated run."""
     settings, stages = finished.settings, finished.stages
     protocol = find_protocol(settings.protocol)
@@ -207,6 +227,7 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
     expected_hops = protocol.expected_hops(settings) if protocol.expected_hops else None
     return RunRecord(
         protocol=protocol.name,
+        package=package_of(protocol.name),
         simulation=True,
         input=inputs,
         graph=GraphFacts.of(graph),
@@ -220,5 +241,5 @@ def describe(graph: Graph, finished: Run, seconds: dict[str, float], inputs: dic
         nominal_epsilon=privacy.nominal_epsilon,
         privacy=privacy.verdict,
         ledger=finished.ledger,
-        details=protocol.describe(stages),
+        details=_details(protocol, stages),
     )

@@ -8,6 +8,7 @@ Results follow the umask.
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from fedwalk._version import __version__
 from fedwalk.errors import RunFolderError
+from fedwalk.protocols.registry import package_of
 from fedwalk.protocols.stages import Stage
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.run.stages import Account
@@ -138,7 +140,10 @@ class RunFolder:
         """Write an empty manifest, the settings, and the origin of the graph."""
         make_private_folder(self._progress, ANOTHER_FOLDER)
         write_text(self.path / SETTINGS_FILE, origin + settings.to_toml(**(inputs or {})))
-        start = {"fedwalk": __version__, "format": FORMAT, "graph": self.fingerprint, "stages": {}, "files": []}
+        start = {
+            "fedwalk": __version__, "format": FORMAT, "package": package_of(settings.protocol),
+            "graph": self.fingerprint, "stages": {}, "files": [],
+        }  # fmt: skip
         write_text(self._manifest, json.dumps(start, indent=1), private=True)
 
     def check_resumable(self, settings: Settings) -> None:
@@ -149,12 +154,17 @@ class RunFolder:
                 f"{self.path}: the run began with fedwalk {manifest['fedwalk']}, this is {__version__}. "
                 "Use --force to start again."
             )
-        self.check_same(manifest["graph"], load_settings(self.path / SETTINGS_FILE), settings)
+        self.check_same(manifest["graph"], manifest["package"], load_settings(self.path / SETTINGS_FILE), settings)
 
-    def check_same(self, fingerprint: str, began: Settings, settings: Settings) -> None:
-        """Raise RunFolderError unless graph and settings are those of the run in the folder."""
+    def check_same(self, fingerprint: str, package: str, began: Settings, settings: Settings) -> None:
+        """Raise RunFolderError unless graph, the protocol's package and settings are those of the run in the folder."""
         if fingerprint != self.fingerprint:
             raise RunFolderError(f"{self.path}: the run began with another graph. Use --force to start again.")
+        if began.protocol == settings.protocol and package != (now := package_of(settings.protocol)):
+            raise RunFolderError(
+                f"{self.path}: the run began with the protocol {settings.protocol} of {package or 'fedwalk'}, now it "
+                f"is that of {now or 'fedwalk'}. Install that version, or use --force to start again."
+            )
         before = began.as_dict()
         for name, new in settings.as_dict().items():
             old = before.get(name)
@@ -172,11 +182,23 @@ class RunFolder:
         content = read_json_object(self._manifest, ("fedwalk", "graph", "stages"))
         if content.get("format") != FORMAT:
             raise RunFolderError(
-                f"{self.path}: the run began with fedwalk {content['fedwalk']} in format "
+                f"{self.path}: the run began with fedwalk {written_by(content)} in format "
                 f"{content.get('format', 1)!s:.20}; fedwalk {__version__} continues format {FORMAT}. Use that version, "
                 "or --force to start again."
             )
+        kinds = {"package": str, "graph": str, "stages": dict, "files": list}
+        wrong = [name for name, kind in kinds.items() if not isinstance(content.get(name), kind)]
+        if wrong or not all(isinstance(name, str) for name in content["files"]):
+            named = ", ".join(wrong or ["files"])
+            raise RunFolderError(f"{self._manifest}: isn't what fedwalk wrote ({named}). Start again with --force.")
         return content
+
+
+def written_by(content: Mapping[str, Any]) -> str:
+    """The version that wrote a file of another format."""
+    version = str(content.get("fedwalk", "of an unknown version"))
+    # A released version writes one format, so this file is from the time when that version was being made.
+    return f"{version} before its release" if version == __version__ else version
 
 
 def check_free(path: Path, *, force: bool, resume: bool) -> None:

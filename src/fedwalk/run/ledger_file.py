@@ -28,7 +28,8 @@ def read_ledger(path: Path) -> Ledger:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(
-            f"{path}: can't be read as a ledger ({error}). Restore it, or name another file."
+            f"{path}: can't be read as a ledger ({error}). Restore it from a backup; name another file only for "
+            "devices that have released nothing."
         ) from error
     if isinstance(content, dict) and "releases" in content and content.get("format") != FORMAT:
         raise RunFolderError(

@@ -16,9 +16,11 @@ from fedwalk._version import __version__
 from fedwalk.errors import RunFolderError
 from fedwalk.graph import Graph
 from fedwalk.privacy.ledger import Ledger
+from fedwalk.protocols.base import Fact
+from fedwalk.protocols.registry import known_protocol
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.protocols.walks import Walks
-from fedwalk.run.folder import RECORD_FILE, read_json_object, write_text
+from fedwalk.run.folder import RECORD_FILE, read_json_object, write_text, written_by
 
 FORMAT = 2
 """Format 1 had no number: it was written before 0.1.0 was released."""
@@ -64,8 +66,8 @@ class RunRecord:
 
     Parameters
     ----------
-    protocol, settings
-        The protocol's name, and every setting by name.
+    protocol, package, settings
+        The protocol's name, the package that brings it with its version (empty for fedwalk), and every setting by name.
     simulation
         Whether any device was simulated, so that its noise came from a seed.
     input
@@ -98,6 +100,7 @@ class RunRecord:
     input: Mapping[str, str | None] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
     federation: Mapping[str, Any] | None = None
+    package: str = ""
     version: str = __version__
 
     def as_dict(self) -> dict[str, Any]:
@@ -108,6 +111,7 @@ class RunRecord:
             "fedwalk": self.version,
             "format": FORMAT,
             "protocol": self.protocol,
+            "package": self.package,
             "simulation": self.simulation,
             "input": dict(self.input),
             "graph": graph,
@@ -141,7 +145,7 @@ def check_format(content: Mapping[str, Any], origin: str) -> None:
     number = content.get("format", 1)
     if number != FORMAT:
         raise RunFolderError(
-            f"{origin}: was written by fedwalk {content.get('fedwalk', 'of an unknown version')} in format "
+            f"{origin}: was written by fedwalk {written_by(content)} in format "
             f"{number!s:.20}; fedwalk {__version__} reads format {FORMAT}. Use that version, or run again with --force."
         )
 
@@ -199,6 +203,7 @@ def _parse(record: _Part, origin: str) -> RunRecord:
     record.part("seconds").number("total")
     return RunRecord(
         protocol=record.value("protocol", str),
+        package=record.value("package", str),
         simulation=record.value("simulation", bool),
         graph=_parse_graph(record.part("graph")),
         settings=record.part("settings").content,
@@ -245,6 +250,17 @@ def _parse_federation(record: _Part) -> dict[str, Any] | None:
     return federation.content
 
 
+def facts_of(record: RunRecord) -> tuple[Fact, ...]:
+    """Facts that only the run's protocol has; none if the protocol isn't installed here, or can't read its numbers."""
+    protocol = known_protocol(record.protocol)
+    if protocol is None or not record.details:
+        return ()
+    try:
+        return tuple(protocol.facts(record.details))
+    except Exception:  # another package's code, perhaps of another version than that which made the run
+        return ()
+
+
 def write_record(folder: Path, record: RunRecord) -> None:
     """Write run.json, which marks the run as finished."""
     write_text(folder / RECORD_FILE, json.dumps(record.as_dict(), indent=2, ensure_ascii=False) + "\n")
@@ -255,6 +271,7 @@ def read_run(folder: Path) -> RunRecord:
     path = folder / RECORD_FILE
     if not path.exists():
         raise RunFolderError(
-            f"{folder}: holds no finished run (no {RECORD_FILE}). Name the folder that `fedwalk embed -o` wrote."
+            f"{folder}: holds no finished run (no {RECORD_FILE}). Name a run folder, as `fedwalk embed`, `fedwalk "
+            "demo` and `fedwalk federate run` write it."
         )
     return RunRecord.from_dict(read_json_object(path), str(path))

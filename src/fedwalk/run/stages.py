@@ -39,7 +39,7 @@ def peak_rss_bytes() -> int | None:
     """The peak memory of this process, or None if the system doesn't report it.
 
     Linux is asked for the process's own high-water mark: `getrusage` there counts what the process that started this
-    one held at that moment, so a run started from a large notebook would be charged for the notebook.
+    one held at that moment, so a run started from a large notebook would include the notebook's memory.
     """
     try:
         own = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
@@ -80,7 +80,7 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class StageRunner:
-    """Runs stages in order and remembers their values and accounts."""
+    """Runs stages in order and keeps their values and accounts."""
 
     store: Store | None = None
     on_progress: StageProgress | None = None

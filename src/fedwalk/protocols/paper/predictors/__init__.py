@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import SettingsError
 from fedwalk.protocols.paper.tree import Tree
+from fedwalk.protocols.settings import REGISTERED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +55,8 @@ _ADDED: dict[str, Predictor] = {}
 def register(predictor: Predictor) -> Predictor:
     """Add a predictor to the registry; see docs/extending.md."""
     _ADDED[predictor.name] = predictor
+    # Settings can't import this module, which belongs to one protocol.
+    REGISTERED["predictor"].add(predictor.name)
     return predictor
 
 
