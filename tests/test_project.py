@@ -48,6 +48,20 @@ def test_no_job_can_run_for_hours_or_write_to_the_repository(path: Path) -> None
         assert set(job.get("permissions", {})) <= {"id-token"}, name
 
 
+def test_coverage_is_printed_by_one_job_of_the_matrix() -> None:
+    (step,) = [step for step in read_yaml(WORKFLOWS / "ci.yml")["jobs"]["test"]["steps"] if "env" in step]
+    condition = step["env"]["PYTEST_ADDOPTS"]
+    assert "--cov" in condition
+    assert [version for version in supported_pythons() if f"'{version}'" in condition] == [supported_pythons()[-1]]
+
+
+def test_a_release_is_made_from_tested_code() -> None:
+    jobs = read_yaml(WORKFLOWS / "release.yml")["jobs"]
+    assert jobs["publish"]["needs"] == "build"
+    assert jobs["build"]["needs"] == "test"
+    assert jobs["test"]["steps"][-1]["run"].startswith("python -m pytest")
+
+
 def test_a_release_is_made_from_a_tag_alone() -> None:
     # YAML 1.1, which this parser reads, takes the word `on` for true.
     assert read_yaml(WORKFLOWS / "release.yml")[True] == {"push": {"tags": ["v*"]}}

@@ -73,10 +73,11 @@ class Sample:
 def draw_sample(plan: SamplePlan, device: int, neighbours: NDArray[np.int32], randomness: Randomness) -> Sample:
     """The neighbour list with each neighbour kept with probability `keep`, else replaced by a random vertex."""
     counters = np.arange(2 * neighbours.size, dtype=np.int64)
-    coins, lots = (randomness.words(SAMPLING, device, counters) * 2.0**-64).reshape(2, -1)
-    others = (lots * (plan.vertices - 1)).astype(np.int32)
+    coins, choices = (randomness.words(SAMPLING, device, counters) * 2.0**-64).reshape(2, -1)
+    others = (choices * (plan.vertices - 1)).astype(np.int32)
     others += others >= device  # any vertex but the device itself
-    return Sample(device, np.where(coins < plan.keep, neighbours, others).astype(np.int32))
+    # Sorted: a neighbour list is ascending, so that the order would tell which ids were replaced.
+    return Sample(device, np.sort(np.where(coins < plan.keep, neighbours, others)).astype(np.int32))
 
 
 # What the server keeps between two attempts: each stage, declared once.
@@ -137,14 +138,17 @@ def releases(settings: Settings) -> Iterator[tuple[str, Release]]:
 def privacy(settings: Settings, simulated: bool) -> PrivacyStatement:
     """Nothing is proved."""
     keep = settings.value("keep")
+    leaks = [
+        "Every exact degree, to the server.",
+        f"About {keep:.0%} of each neighbour list, to the server, among random ids. A pair that both ends name is much "
+        "more likely an edge than one that a single end names.",
+    ]
+    if simulated:
+        leaks.append(f"This is a simulation: all draws come from the seed {settings.seed}, so nothing is hidden here.")
     return PrivacyStatement(
-        "unbounded: each device sends its exact degree, and most of its neighbour list.",
+        f"unbounded: each device sends its exact degree, and about {keep:.0%} of its neighbour list.",
         proved=("Nothing.",),
-        leaks=(
-            "Every exact degree, to the server.",
-            f"About {keep:.0%} of each neighbour list, to the server; a pair that both ends name is almost always an "
-            "edge.",
-        ),
+        leaks=tuple(leaks),
     )
 
 

@@ -4,6 +4,7 @@
 it there through the entry point group `fedwalk.protocols`.
 """
 
+import importlib.util
 import json
 import os
 import signal
@@ -13,11 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fedwalk.embedding import Embedding
 from fedwalk.graph import social_network
 from fedwalk.graph.save import save_edge_list
+from fedwalk.privacy.randomness import SimulatedRandomness
 from helpers.commands import SOON, start_command
 
 SOURCE = Path(__file__).parents[2] / "examples" / "sampled_protocol"
@@ -209,3 +212,18 @@ def test_a_package_that_can_not_be_imported_is_named(graph: Path, tmp_path: Path
     assert done.returncode == 2
     assert "no_such_module:PROTOCOL can't be imported" in done.stderr
     assert "package broken" in done.stderr
+
+
+def test_a_sample_keeps_the_degree_and_its_order_tells_nothing() -> None:
+    spec = importlib.util.spec_from_file_location("fedwalk_sampled", SOURCE / "fedwalk_sampled.py")
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    neighbours, randomness = np.arange(0, 400, 2, dtype=np.int32), SimulatedRandomness(1)
+    for keep, share in ((0.0, 0.5), (0.5, 0.75), (1.0, 1.0)):
+        ids = example.draw_sample(example.SamplePlan(400, keep), 1, neighbours, randomness).ids
+        assert ids.size == neighbours.size
+        assert (np.diff(ids) >= 0).all()
+        # A random id is even in half of the cases: five standard deviations of 200 draws are 0.18.
+        assert abs(np.mean(ids % 2 == 0) - share) < 0.18
