@@ -29,13 +29,15 @@ SMALL = ("--walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", 
 SETTINGS: dict[str, Any] = {"walks": 3, "walk_length": 12, "dim": 8, "threads": 1, "seed": 5}
 """The same as keyword arguments."""
 
-# Files that take more than ten seconds, the longest first; those up to test_local_attacks have slow tests.
+# Files that take long come first: those up to test_local_attacks have slow tests. Of two workers, one then compiles
+# the kernels of the walks (session) while the other runs tests that need none (listening, federate); otherwise each of
+# them would compile these kernels.
 LONG_FILES = [
     f"test_{name}.py"
     for name in (
         "faults", "losses", "ten_runs", "hostile_holders", "flower", "federation", "blogcatalog", "local_attacks",
-        "peer_port", "walk_phase", "session", "federate", "answer_store", "in_browser", "protocol_package",
-        "hostile_peers", "engine", "process_guard", "signals", "record", "encoder", "execute", "reproduce", "listening",
+        "session", "listening", "walk_phase", "federate", "signals", "in_browser", "protocol_package", "hostile_peers",
+        "engine", "execute", "reproduce", "encoder", "fleet_client", "answer_store", "peer_port", "process_guard",
     )
 ]  # fmt: skip
 

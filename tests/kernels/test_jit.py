@@ -128,7 +128,7 @@ print(extend(), specialised(loops.loop, part=extend)(2))
 """
 
 
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_users_kernel_is_compiled_again_when_one_that_it_calls_changes(tmp_path: Path, late: bool) -> None:
     """Also one that the user's module defines after the kernel that calls it."""
     (tmp_path / "loops.py").write_text(inspect.getsource(loop))

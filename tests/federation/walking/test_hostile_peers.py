@@ -315,7 +315,7 @@ def test_a_holder_that_stays_with_another_attempt_is_given_up(pool: WorkerPool) 
     assert outcome.given[DAN] == 0 < outcome.answer.given_up.size
 
 
-@pytest.mark.parametrize("honest", [0, DAN])
+@pytest.mark.parametrize("honest", [0, pytest.param(DAN, marks=pytest.mark.slow)])
 def test_no_holder_can_keep_the_others_waiting_forever(pool: WorkerPool, honest: int) -> None:
     """Neither a holder that is never done, nor a leader that only asks, nor one that repeats itself."""
     jobs, worker = make_jobs(GRAPH, SETTINGS, 0.5, TWO_OWNERS), pool.workers(1)[0]
