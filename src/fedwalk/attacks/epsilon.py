@@ -1,7 +1,7 @@
 """Lower bounds on ε from right and wrong guesses: with a smaller ε, so many right guesses would be too unlikely.
 
 Both bounds hold with the given confidence. The ε of a mechanism whose bound is tight, as that of randomised response
-is, is therefore sometimes overestimated: at 95%, in one audit of twenty.
+is, is therefore sometimes overestimated: at 95%, in at most one of twenty audits.
 """
 
 import math

@@ -8,7 +8,7 @@ from fedwalk.errors import SettingsError
 
 EPILOG = """\
 examples:
-  fedwalk reproduce blogcatalog -o results                      all experiments: fifty minutes on two cores
+  fedwalk reproduce blogcatalog -o results                      all experiments: about fifty minutes on two cores
   fedwalk reproduce blogcatalog -o results --figure 5,theorems
   fedwalk reproduce flickr-like -o results --figure 6           a generated graph of Flickr's size
   fedwalk reproduce graph.mat -o results --seeds 2 --walks 20   your own graph with labels, quicker

@@ -1,7 +1,9 @@
 """Trials: runs of an experiment, scored and cached on disk so that nothing is computed twice.
 
-A trial's file is named by a digest of everything that its numbers depend on: the graph, the settings, the splits and
-the version. Trials with the same seed, k and ε run one after the other and share the tree and the encoder's table.
+A trial's file is named by a digest of what its numbers depend on: the graph, the settings, the splits and the version.
+The number of threads is left out: SkipGram's threads update the vectors without locks (Hogwild), which changes scores
+only within the spread of repeated runs. Trials with the same seed, k and ε run one after the other and share the tree
+and the encoder's table.
 """
 
 import hashlib
@@ -87,7 +89,7 @@ class Trials:
         return measured
 
     def _file(self, trial: Request) -> Path:
-        # Without `threads`, which changes how long a trial takes but not what it measures.
+        # Without `threads`, which changes scores only within the spread of repeated runs.
         identity = {
             "fedwalk": __version__, "graph": self._fingerprint, "splits": self._setup.splits,
             "held_out": trial.held_out, **replace(trial.settings, threads=None).as_dict(),
