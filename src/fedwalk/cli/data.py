@@ -69,7 +69,7 @@ def call_list(options: argparse.Namespace) -> int:
     from fedwalk.cli.show import print_json, print_table
     from fedwalk.graph import datasets
 
-    downloaded = {name: datasets.is_here(name) for name in datasets.DATASETS}
+    downloaded = {name: datasets.is_downloaded(name) for name in datasets.DATASETS}
     if options.json:
         folder = datasets.cache_folder()
         records = [

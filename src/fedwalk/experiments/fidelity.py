@@ -140,13 +140,13 @@ def pool_precision(graph: Graph, model: FedWalk) -> tuple[float, float]:
     return float(np.mean(precision)), float(np.mean(chance))
 
 
-def strangers(evidence: Evidence) -> Iterator[Row]:
+def pool_neighbours(evidence: Evidence) -> Iterator[Row]:
     """How many of the vertices that the predictor may choose are neighbours of the vertex it predicts from."""
     precision, chance = pool_precision(evidence.graph, evidence.model)
     yield (
         "Vertices in u's two-hop pool that are neighbours of u, mean over u",
         "the closest to u in the tree",
-        f"{precision:.1%} (by chance {chance:.1%}); the others are strangers that receive a token",
+        f"{precision:.1%} (by chance {chance:.1%}); the others are not neighbours of u, and receive a token",
     )
 
 
@@ -157,7 +157,7 @@ FINDINGS: tuple[Callable[[Evidence], Iterator[Row]], ...] = (
     degree_one_victims,
     encoder,
     edges_in_first_entries,
-    strangers,
+    pool_neighbours,
 )
 
 

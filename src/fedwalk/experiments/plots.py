@@ -1,11 +1,11 @@
-"""Charts of findings as PNG and SVG files. Needs matplotlib (the extra `figures`)."""
+"""Charts of outcomes as PNG and SVG files. Needs matplotlib (the extra `figures`)."""
 
 from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
-from fedwalk.experiments.finding import Chart
+from fedwalk.experiments.outcome import Chart
 
 MARKERS = "osD^vP*X"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Graph, load_graph, social_network
-from fedwalk.graph.datasets import DATASETS, is_here, path, resolve_graph
+from fedwalk.graph.datasets import DATASETS, is_downloaded, path, resolve_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _find(name: str) -> tuple[str, Graph, str | None]:
         title, make = GENERATED[name]
         return f"{name} ({title})", make(), None
     if name in DATASETS:
-        if not is_here(name) and f"{name}-like" in GENERATED:
+        if not is_downloaded(name) and f"{name}-like" in GENERATED:
             raise InputError(
                 f"the dataset {name} isn't downloaded yet. Run `fedwalk data get {name}`, or use {name}-like, a "
                 "generated graph of its size, marked as generated in every table and figure."
