@@ -1,3 +1,5 @@
+"""The paper's wrong claims, as `fedwalk.experiments.fidelity` measures them on a small network."""
+
 import pytest
 
 from fedwalk.experiments import fidelity

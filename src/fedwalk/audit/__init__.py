@@ -87,7 +87,7 @@ def audit(
     >>> small = fedwalk.Settings(walks=2, walk_length=5, dim=4, threads=1)
     >>> result = audit(network, small)
     >>> result.findings[0].attack, metrics_text(result.findings[0].success)
-    ('matrix rows', '100% found, 100% right')
+    ('matrix rows', '100% of edges, 100% right')
     >>> result.epsilon > small.epsilon
     True
     """

@@ -31,8 +31,8 @@ examples:
   fedwalk audit graph.edges --protocol paper --epsilon 2 -o audit.json
 
 An attack reads only what its observer sees: the server, a device, the network that carries the messages, or anyone
-who receives the vectors. Its baseline sees nothing. "found" is the share of the edges that the attack guesses, "right"
-the share of its guesses that are edges, and "limit" the largest such share that epsilon allows.
+who receives the vectors. Its baseline sees nothing. "of edges" is the share of the edges that the attack guesses,
+"right" the share of its guesses that are edges, and "limit" the largest such share that epsilon allows.
 
 "epsilon at least" is measured: fair coins decide which of the canary pairs are edges, the attack guesses them from what
 was sent, and with a smaller epsilon so many right guesses would be too unlikely (95% confidence). The ledger's epsilon
@@ -135,7 +135,7 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
 def of_graph(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str | None]]":
     """The graph that was named, and settings from --config and flags."""
     if options.graph:
-        raise SettingsError(f"--graph goes with a run folder, and {options.target} isn't one.")
+        raise SettingsError(f"--graph can only be used with a run folder; {options.target} isn't one.")
     named = argparse.Namespace(**{**vars(options), "graph": options.target})
     settings, inputs = chosen_settings(named)
     return load_input(inputs), settings, inputs

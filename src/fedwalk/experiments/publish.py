@@ -1,4 +1,4 @@
-"""Write outcomes of experiments to files: JSON and CSV for programs, Markdown for a repository, one HTML page for a browser."""
+"""Write outcomes to files: JSON and CSV for programs, Markdown for a repository, one HTML page for a browser."""
 
 import csv
 import io

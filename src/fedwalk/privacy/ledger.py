@@ -26,7 +26,7 @@ class Release:
     Parameters
     ----------
     what, by
-        What is released and by whom.
+        What is released, and by which party.
     times
         How often one device makes it in a run.
     unit
