@@ -58,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that lacks ⌊, ± or → shows "?"
     options = build_parser().parse_args(arguments)
     with warnings.catch_warnings():
+        # By default Python prints a warning only once for each line of code that issues it.
         warnings.simplefilter("always", FedWalkWarning)
         warnings.showwarning = _show_warning
         try:

@@ -137,4 +137,5 @@ def download_bar(title: str) -> "Iterator[Progress]":
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:
         task = bars.add_task(title, total=None)
+        # Some servers don't announce the size; without a total, rich shows that the download is going on.
         yield lambda done, total: bars.update(task, completed=done, total=total or None)

@@ -45,6 +45,7 @@ def present(setup: Setup, results: Results) -> Outcome:
         rows.append(row)
     header = ["T_R", *(f"{name} {text}" for text in SCORES.values() for name in (*METHODS, "points lost", "change"))]
     charts = [
+        # The names of the files end in "micro" and "macro".
         Chart(f"figure-5-{text[:5]}", f"{setup.title}: {text}", "T_R", text, [
             _curve(setup, results, name, change, score) for name, change in METHODS.items()
         ])
@@ -73,6 +74,7 @@ def claims(setup: Setup, results: Results) -> list[Claim]:
     for dataset, (where, ratio, losses) in PAPER.items():
         for score, paper in losses.items():
             what = f"{SCORES[score]} against DeepWalk's, {dataset}, T_R = {ratio:g}"
+            # The paper's numbers are about its own datasets: on another graph there is nothing to compare.
             if setup.dataset != dataset:
                 compared.append(untested(where, what, f"{paper:+.2f} %"))
                 continue

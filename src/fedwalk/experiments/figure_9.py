@@ -62,6 +62,7 @@ def present(setup: Setup, results: Results) -> Outcome:
         points = [results.mean(at(p, walks), score) for p in setup.probabilities]
         lines.append(Series(f"γ = {walks}", list(setup.probabilities), [m for m, _ in points], [s for _, s in points]))
     hops = [results.hops(at(p, largest)) for p in setup.probabilities]
+    # Without error bars: hops are a mean over the seeds, and a formula has no spread.
     curve = Series("measured", list(setup.probabilities), hops, [0.0] * len(hops))
     printed = Series("printed formula", list(setup.probabilities),
                      [printed_theorem_2(LENGTH, p) for p in setup.probabilities], [0.0] * len(hops))  # fmt: skip

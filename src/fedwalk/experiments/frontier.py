@@ -69,8 +69,10 @@ def present(setup: Setup, results: Results) -> Outcome:
 
 
 def _line(results: Results, score: str, predictor: str) -> Series:
+    # Every line begins at the plain walk, which is the same for all predictors.
     changes = [PLAIN, *({"predictor": predictor, "predict": 1.0, "burst": burst} for burst in BURSTS[predictor])]
     scores = [results.mean(change, score) for change in changes]
+    # A logarithmic axis has no 0.
     hops = [max(0.5, results.hops(change)) for change in changes]
     return Series(predictor, hops, [mean for mean, _ in scores], [std for _, std in scores])
 

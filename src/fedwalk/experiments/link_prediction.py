@@ -11,6 +11,7 @@ SCORES = {"auc": "AUC", "average_precision": "average precision"}
 
 def trials(setup: Setup) -> list[Trial]:
     """Both methods on the graph without a fifth of its edges."""
+    # Not `trials_of`, whose trials are scored by labels at some T_R.
     return [Trial(settings, held_out=HELD_OUT) for change in METHODS.values() for settings in for_seeds(setup, change)]
 
 

@@ -31,6 +31,7 @@ def private(epsilon: float, embed: str) -> dict[str, Any]:
 
 
 def _ratio(setup: Setup) -> float:
+    # The paper's T_R for Flickr end at 0.1.
     return USUAL_RATIO if USUAL_RATIO in setup.ratios else setup.ratio
 
 

@@ -60,6 +60,7 @@ def publish(edition: Edition, folder: Path, *, figures: bool = True) -> Path:
     }  # fmt: skip
     write_text(folder / "results.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     write_text(folder / "summary.md", as_markdown(edition, figures))
+    # Last, because the page contains the figures that were drawn above.
     write_text(folder / "index.html", as_page(edition, folder if figures else None))
     return folder / "index.html"
 
@@ -92,6 +93,7 @@ def as_markdown(edition: Edition, figures: bool) -> str:
 
 
 def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    # A bar in a cell would end the cell, so it is escaped.
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
@@ -121,6 +123,7 @@ def as_page(edition: Edition, folder: Path | None) -> str:
         parts += [_html_table(table) for table in outcome.tables]
         for chart in outcome.charts if folder else ():
             drawing = (Path(folder or ".") / "figures" / f"{chart.name}.svg").read_text(encoding="utf-8")
+            # Without the XML declaration, which HTML doesn't allow in its middle.
             svg = drawing[drawing.index("<svg") :]
             parts.append(f'<figure role="img" aria-label="{escape(chart.title)}">{svg}</figure>')
     if edition.claims:

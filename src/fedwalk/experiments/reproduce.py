@@ -48,6 +48,7 @@ def reproduce(
     trials = Trials(setup, folder / "trials")
     announce = on_progress or ignore_progress
     results = Results(setup, trials.measure(planned, lambda done, total: announce("trials", done, total)))
+    # (1, 1) says that a stage is finished.
     announce("trials", 1, 1)
     outcomes = [experiment.present(setup, results) for experiment in experiments]
     return publish(Edition(setup, outcomes, command, date.today()), folder, figures=figures)

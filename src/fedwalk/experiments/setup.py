@@ -72,7 +72,9 @@ def set_up(name: str, *, seeds: int = 3, splits: int = 5, walks: int = 80, threa
         raise InputError(f"{name}: the graph has no labels, but {need}.")
     ratios, sweep, bins, counts = FLICKR if name in ("flickr", "flickr-like") else BLOGCATALOG
     largest = largest_bins(graph)
+    # The paper chooses k up to ⌊ln n⌋. A small graph may allow none of its values, and then has one point.
     possible = tuple(k for k in bins if k <= largest)
+    # γ as a set: if it is capped, several values become the same one.
     return Setup(
         title, graph, dataset, ratios, sweep,
         possible or (largest,), tuple(sorted({min(count, walks) for count in counts})),
@@ -96,5 +98,6 @@ def _find(name: str) -> tuple[str, Graph, str | None]:
                 f"the dataset {name} isn't downloaded yet. Run `fedwalk data get {name}`, or use {name}-like, a "
                 "generated graph of its size, marked as generated in every table and figure."
             )
+        # Titles have the form "name: what the vertices are, …".
         return DATASETS[name].title.split(":")[0], load_graph(path(name)), name
     return Path(name).name, load_graph(resolve_graph(name)), None

@@ -75,6 +75,7 @@ class Sweep:
         for dataset, (first, last, gains) in self.paper.items():
             for place, paper in enumerate(gains):
                 here = setup.dataset == dataset and {first, last} <= set(self.values(setup))
+                # This setup's T_R are not those of another dataset, of which only the position is given.
                 ratio = f"T_R = {setup.sweep_ratios[place]:g}" if here else f"T_R number {place + 1}"
                 what = f"micro-F1 from {self.letter} = {first:g} to {last:g}, {dataset}, {ratio}"
                 if not here:

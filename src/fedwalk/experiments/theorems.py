@@ -64,7 +64,9 @@ def noise_excess(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Mean excess dissimilarity with rows in clean and in noised order; mean bound as printed and as sharpened."""
     rng = np.random.default_rng(seed)
+    # DTW takes time proportional to the product of the two degrees, so hubs are left out.
     small = np.flatnonzero((graph.degrees > 0) & (graph.degrees <= MAX_NEIGHBOURS))
+    # Balanced bins, as in the protocol.
     plan = rng.permutation(graph.vertices) % k
     clean = np.zeros((graph.vertices, k))
     owner = np.repeat(np.arange(graph.vertices), graph.degrees)

@@ -115,11 +115,14 @@ class Trials:
         """Run and score a trial, and write its file."""
         graph, settings = self._graph(trial), trial.settings
         stages = StageRunner()
+        # Without some of its edges the graph has another tree.
         key = (trial.held_out, _tree_key(settings))
         if self._shared[0] == key:
+            # A stage that has its value already isn't run.
             stages.values.update(self._shared[1])
         finished = run(graph, replace(settings, threads=self._setup.threads), stages)
         self._shared = key, {name: stages.values[name] for name in TREE_STAGES if name in stages.values}
+        # Only protocol `paper` has tokens.
         hops = stages.total().traffic.get(Token.phase)
         # The file may have the scores of ratios that another figure requested.
         cached = self._cached(trial)

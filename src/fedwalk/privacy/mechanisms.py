@@ -61,6 +61,7 @@ class NoisedCounts:
     def release(self, device: int, counts: NDArray[np.int64], randomness: Randomness) -> NDArray[np.float32]:
         """The counts with noise, as 32-bit numbers."""
         noise = [laplace(randomness.bits(NOISE, device, i), self.scale) for i in range(counts.size)]
+        # Rounded by the device, so that a simulation and a federation compute with the same numbers.
         return np.asarray(counts + np.array(noise), np.float32)
 
     def cost(self, changes: int = 1) -> float:
