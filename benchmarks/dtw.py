@@ -54,11 +54,11 @@ def main() -> None:
     def ours() -> object:
         return cross_dissimilarity(matrices, queries, all_vertices)
 
-    def peer() -> object:
+    def other() -> object:
         return [dtw_ndim.distance_fast(series[q], series[v]) for q in queries for v in sample]
 
     ours()  # compiles
-    seconds = by_turns({"fedwalk": ours, "dtaidistance": peer}, options.repeats)
+    seconds = by_turns({"fedwalk": ours, "dtaidistance": other}, options.repeats)
     rows_of = matrices.lengths
     cells = {
         "fedwalk": int(rows_of[queries].sum()) * int(rows_of.sum()),

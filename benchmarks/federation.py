@@ -42,7 +42,7 @@ def federated(graph: Any, holders: int, walks: int, folder: Path) -> tuple[dict[
     return record.as_dict(), np.load(folder / "run" / "walks.npy"), seconds
 
 
-def report(record: dict[str, Any], model: FedWalk, same: bool, seconds: float) -> str:
+def comparison_table(record: dict[str, Any], model: FedWalk, same: bool, seconds: float) -> str:
     """The comparison as a table."""
     here, there = record["messages"], model.transcript_.as_dict()
     account, hops = record["federation"], here["hops"]["count"]
@@ -83,7 +83,7 @@ def main() -> None:
     name = options.graph.name if options.graph else "generated network"
     title = f"{name}: {graph.vertices:,} vertices, {graph.edges:,} edges, {options.walks} walks per vertex."
     page = PAGE.with_name("federation.md")
-    publish("federation", f"{title}\n\n{report(record, model, same, seconds)}", command(options), page)
+    publish("federation", f"{title}\n\n{comparison_table(record, model, same, seconds)}", command(options), page)
 
 
 def command(options: argparse.Namespace) -> str:

@@ -180,7 +180,7 @@ def run(state: State, names: list[str], inputs: int, seconds: float) -> None:
             state.save()
 
 
-def report(state: State, names: list[str]) -> str:
+def result_table(state: State, names: list[str]) -> str:
     """The table of results."""
     rows = [
         [name, f"{t.inputs:,}", f"{t.accepted:,}", f"{t.refused:,}", f"{t.inputs - t.accepted - t.refused:,}",
@@ -204,7 +204,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # shells start background commands with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
     run(state, names, options.inputs, 60 * options.minutes)
-    print(report(state, names), f"\n{machine()}", sep="\n")
+    print(result_table(state, names), f"\n{machine()}", sep="\n")
     sys.exit(1 if state.crashes.exists() else 0)
 
 

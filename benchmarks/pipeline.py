@@ -18,7 +18,7 @@ from pathlib import Path
 
 from common import by_turns, publish, ratio, table
 
-PEER = """
+OTHER = """
 import sys
 edges, walks, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 from gensim.models import Word2Vec
@@ -65,11 +65,11 @@ def main() -> None:
         vertices, count = write_edges(options.graph, edges)
         shared = ["--walks", str(options.walks), "--threads", str(options.threads), "--force"]
         embed = [sys.executable, "-m", "fedwalk", "embed", str(edges), "-o", f"{folder}/run", *shared]
-        peer = [sys.executable, "-c", PEER, str(edges), str(options.walks), str(options.threads)]
+        other = [sys.executable, "-c", OTHER, str(edges), str(options.walks), str(options.threads)]
         commands = {
             "fedwalk embed": embed,
             "fedwalk embed --protocol deepwalk": [*embed, "--protocol", "deepwalk"],
-            "PecanPy and gensim": peer,
+            "PecanPy and gensim": other,
         }
         peaks: dict[str, list[int]] = {name: [] for name in commands}
         jobs = {name: partial(run, command, options.threads, peaks[name]) for name, command in commands.items()}

@@ -4,7 +4,7 @@
 
 For each seed, both trees are built from the same degree vectors. Measured are how well each tree's heights agree with
 the dissimilarities (cophenetic correlation over all pairs), how many vertices of a two-hop pool are true neighbours,
-and the micro-F1 of the final vectors. Memory holds n(n−1)/2 numbers several times: use graphs of a few thousand
+and the micro-F1 of the final vectors. Needs memory for several times n(n−1)/2 numbers: use graphs of a few thousand
 vertices.
 """
 

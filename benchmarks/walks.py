@@ -65,14 +65,14 @@ def pecanpy_contender(walks: int) -> Callable[[], object]:
     from numba_progress import ProgressBar
     from pecanpy.pecanpy import FirstOrderUnweighted
 
-    peer = FirstOrderUnweighted(p=1, q=1, workers=1, random_state=0)
-    peer.read_edg(str(EDGES), weighted=False, directed=False)
-    starts = np.concatenate([np.arange(peer.num_nodes, dtype=np.uint32)] * walks)
-    move, has_neighbours = peer.get_move_forward(), peer.get_has_nbrs()
+    other = FirstOrderUnweighted(p=1, q=1, workers=1, random_state=0)
+    other.read_edg(str(EDGES), weighted=False, directed=False)
+    starts = np.concatenate([np.arange(other.num_nodes, dtype=np.uint32)] * walks)
+    move, has_neighbours = other.get_move_forward(), other.get_has_nbrs()
 
     def job() -> object:
         with ProgressBar(total=starts.size, disable=True) as progress:
-            return peer._random_walks(starts.size, LENGTH - 1, 0, starts, has_neighbours, move, progress)
+            return other._random_walks(starts.size, LENGTH - 1, 0, starts, has_neighbours, move, progress)
 
     return job
 
@@ -81,11 +81,11 @@ def grape_contender(walks: int) -> Callable[[], object]:
     """GRAPE's complete walks."""
     from ensmallen import Graph
 
-    peer = Graph.from_csv(
+    other = Graph.from_csv(
         edge_path=str(EDGES), edge_list_header=False, edge_list_separator="\t", sources_column_number=0,
         destinations_column_number=1, directed=False, edge_list_numeric_node_ids=True, verbose=False, name="bench",
     )  # fmt: skip
-    return partial(peer.complete_walks, walk_length=LENGTH, iterations=walks, random_state=0)
+    return partial(other.complete_walks, walk_length=LENGTH, iterations=walks, random_state=0)
 
 
 def main() -> None:

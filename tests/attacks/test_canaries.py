@@ -42,7 +42,7 @@ def test_ldp_shows_its_epsilon_and_no_more(epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_one_pair_of_ldp_repeated_shows_the_same(epsilon: float) -> None:
-    """At 95% confidence a correct device exceeds its ε in less than one test of twenty, over the seeds."""
+    """At 95% confidence a correct device exceeds its ε in at most one of twenty audits, over the seeds."""
     plan = ReportPlan(NETWORK.vertices, epsilon)
     bound = repeat_pair(NETWORK, (7, 99), plan, 2_000, seed=1)
     assert 0.8 * epsilon <= bound.epsilon <= epsilon

@@ -15,7 +15,7 @@ PACKAGE = Path(audit.__file__).parents[1]
 ATTACKS = ("paper.attacks.guesses", "paper.attacks.views", "ldp.attacks.guesses")
 VIEWS: list[type[View]] = [MatrixView, SequenceView, DeviceView, RelayView, ReportView, NetworkView, PublicView]
 PAIRS = "fedwalk.graph.pairs"
-SEEN_AS = {"server": "server", "device": "every device", "network": "the network: who contacts whom"}
+SEEN_AS = {"server": "server", "device": "every device", "network": "the network: which device contacts which"}
 
 
 def imported(module: str) -> set[str]:

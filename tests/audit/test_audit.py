@@ -57,7 +57,7 @@ def test_the_paper_gives_every_edge_away_and_refutes_its_epsilon(network: Graph)
 
 
 def test_ldp_stays_within_its_ledger(network: Graph) -> None:
-    """At 95% confidence: a correct protocol would fail this for one seed of twenty; the seed is fixed."""
+    """At 95% confidence: a correct protocol would fail this for at most one of twenty seeds; the seed is fixed."""
     found = small(network, "ldp", epsilon=3)
     assert found.epsilon is not None
     assert 0.8 * 3 < found.epsilon <= 3

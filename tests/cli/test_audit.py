@@ -37,7 +37,7 @@ def test_a_run_is_audited_with_its_own_settings_and_keeps_the_findings(
     lines = outcome.out.splitlines()
     # The table's title is wrapped if the path is long.
     assert "".join(outcome.out.split()).startswith(f"paper:{run}")
-    assert any(line.startswith("matrix rows") and "100% found, 100% right" in line for line in lines)
+    assert any(line.startswith("matrix rows") and "100% of edges, 100% right" in line for line in lines)
     assert "unbounded" in outcome.out
     assert f"{run / 'audit.json'}" in outcome.out.replace("\n", "")
     assert "traffic" in outcome.err
@@ -104,7 +104,7 @@ def test_another_graph_than_the_runs_is_refused(fedwalk: Command, run: Path, tmp
 def test_a_graph_beside_a_graph_is_refused(fedwalk: Command, network_file: Path) -> None:
     outcome = fedwalk("audit", network_file, "--graph", network_file)
     assert outcome.code == 2
-    assert "--graph goes with a run folder" in outcome.err
+    assert "--graph can only be used with a run folder" in outcome.err
 
 
 def test_a_run_that_does_not_name_its_graph_asks_for_it(fedwalk: Command, network: Graph, tmp_path: Path) -> None:

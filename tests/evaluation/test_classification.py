@@ -95,11 +95,11 @@ def test_neither_threads_nor_other_ratios_change_a_score(network: Graph, embeddi
 
 
 def test_progress_is_reported(network: Graph, embedding: Embedding) -> None:
-    heard: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     evaluate(
-        embedding, network, train_ratios=[0.3, 0.5], splits=2, on_progress=lambda *news: heard.append(news), threads=1
+        embedding, network, train_ratios=[0.3, 0.5], splits=2, on_progress=lambda *call: calls.append(call), threads=1
     )
-    assert heard == [(i, 4) for i in range(5)]
+    assert calls == [(i, 4) for i in range(5)]
 
 
 @pytest.mark.parametrize("ratio", [0.001, 0.999])
@@ -157,8 +157,9 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str, network:
 def test_graphs_without_enough_labels_are_refused(network: Graph, embedding: Embedding) -> None:
     with pytest.raises(InputError, match="has no labels"):
         evaluate(embedding, network.with_labels(None))
-    with pytest.raises(InputError, match="1 vertices have a label"):
-        evaluate(Embedding(np.arange(5), np.eye(5)), ring(5, [2]))
+    for labelled, message in (([], "0 vertices have a label"), ([2], "1 vertex has a label")):
+        with pytest.raises(InputError, match=message):
+            evaluate(Embedding(np.arange(5), np.eye(5)), ring(5, labelled))
 
 
 def test_an_embedding_that_lacks_vertices_is_refused(network: Graph, embedding: Embedding) -> None:

@@ -1,3 +1,5 @@
+"""The paper's wrong claims, as `fedwalk.experiments.fidelity` measures them on a small network."""
+
 import pytest
 
 from fedwalk.experiments import fidelity
@@ -44,5 +46,5 @@ def test_measured_hops_stand_beside_both_formulas(evidence: fidelity.Evidence) -
 
 
 def test_every_finding_can_be_shown(evidence: fidelity.Evidence) -> None:
-    for name in ("theorem_1", "encoder", "strangers"):
+    for name in ("theorem_1", "encoder", "pool_neighbours"):
         assert finding(name, evidence)

@@ -13,12 +13,12 @@ import pytest
 from fedwalk.cli import main
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.experiments import figure_5, trials
-from fedwalk.experiments.finding import Claim, Finding, Results, Table, compare, for_seeds, requests
+from fedwalk.experiments.outcome import Claim, Outcome, Results, Table, compare, for_seeds, trials_of
 from fedwalk.experiments.publish import Edition, publish, read_claims
 from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
 from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
 from fedwalk.experiments.theorems import noise_excess
-from fedwalk.experiments.trials import Measured, Request, Trials, plan
+from fedwalk.experiments.trials import Measured, Trial, Trials, plan
 from fedwalk.graph import social_network
 from fedwalk.settings import Settings
 
@@ -47,13 +47,13 @@ def read_table(path: Path) -> list[list[str]]:
 
 def test_every_experiment_leaves_tables_figures_and_a_record(folder: Path) -> None:
     record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert [finding["key"] for finding in record["findings"]] == list(EXPERIMENTS)
-    for finding in record["findings"]:
-        for table in finding["tables"]:
+    assert [outcome["key"] for outcome in record["findings"]] == list(EXPERIMENTS)
+    for outcome in record["findings"]:
+        for table in outcome["tables"]:
             written = read_table(folder / f"{table['name']}.csv")
             assert written == [table["header"], *table["rows"]]
             assert all(len(row) == len(table["header"]) for row in table["rows"])
-        for chart in finding["charts"]:
+        for chart in outcome["charts"]:
             assert (folder / "figures" / f"{chart['name']}.png").read_bytes().startswith(b"\x89PNG")
             assert "<svg" in (folder / "figures" / f"{chart['name']}.svg").read_text(encoding="utf-8")
 
@@ -104,18 +104,18 @@ def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypat
 
 def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
     cached = Trials(small, tmp_path)
-    request = Request(Settings(walks=1, walk_length=5, dim=2, bins=2), (0.5,))
-    first = cached.measure([request])
+    trial = Trial(Settings(walks=1, walk_length=5, dim=2, bins=2), (0.5,))
+    first = cached.measure([trial])
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
-    assert cached.measure([request]).keys() == first.keys()
+    assert cached.measure([trial]).keys() == first.keys()
     assert "measured" in json.loads(file.read_text(encoding="utf-8"))
 
 
 def test_a_trial_keeps_the_scores_that_another_figure_requested(small: Setup, tmp_path: Path) -> None:
     settings = Settings(walks=1, walk_length=5, dim=2, bins=2)
     for ratio in (0.2, 0.5):
-        Trials(small, tmp_path).measure([Request(settings, (ratio,))])
+        Trials(small, tmp_path).measure([Trial(settings, (ratio,))])
     (file,) = tmp_path.iterdir()
     scores = json.loads(file.read_text(encoding="utf-8"))["measured"]["scores"]
     assert scores.keys() == {f"{name}@{ratio}" for name in ("micro_f1", "macro_f1") for ratio in (0.2, 0.5)}
@@ -123,14 +123,14 @@ def test_a_trial_keeps_the_scores_that_another_figure_requested(small: Setup, tm
 
 def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> None:
     a, b = Settings(epsilon=1.0), Settings(epsilon=2.0)
-    merged = plan([Request(a, (0.1,)), Request(b, (0.1,)), Request(replace(a, predict=0.0)), Request(a, (0.5,))])
-    assert [request.settings.epsilon for request in merged] == [1.0, 1.0, 2.0]
-    assert merged[[request.settings for request in merged].index(a)].ratios == (0.1, 0.5)
+    merged = plan([Trial(a, (0.1,)), Trial(b, (0.1,)), Trial(replace(a, predict=0.0)), Trial(a, (0.5,))])
+    assert [trial.settings.epsilon for trial in merged] == [1.0, 1.0, 2.0]
+    assert merged[[trial.settings for trial in merged].index(a)].ratios == (0.1, 0.5)
 
 
 def test_sharing_a_tree_changes_no_walk(small: Setup, tmp_path: Path) -> None:
     # Two trials of one Trials object share bins, vectors, tree and encoder; alone, the second computes its own.
-    pair = [Request(Settings(walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
+    pair = [Trial(Settings(walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
     together = Trials(small, tmp_path / "a").measure(pair)
     alone = Trials(small, tmp_path / "b").measure(pair[:1])
     key = (pair[0].settings, 0.0)
@@ -168,8 +168,8 @@ def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_
         Claim("Fig. 1", 'a "b", c', "1", "–", "can't be tested", ""),
         Claim("Fig. 2", "d", "1", "2", "differs", ""),
     ]
-    finding = Finding("x", "X", "text | pipe", [Table("t", "T", ["a|b"], [["c"]])], [], claims)
-    publish(Edition(small, [finding], "cmd", date(2026, 1, 2)), tmp_path)
+    outcome = Outcome("x", "X", "text | pipe", [Table("t", "T", ["a|b"], [["c"]])], [], claims)
+    publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path)
     assert [row[0] for row in read_claims(tmp_path)] == ["Fig. 2", "Fig. 1"]
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert "a\\|b" in summary
@@ -177,8 +177,8 @@ def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_
 
 
 def test_the_default_and_a_sweeps_last_value_are_one_trial(small: Setup) -> None:
-    swept = requests(small, [{"bins": small.usual_bins}], (0.5,))
-    assert {request.settings for request in swept} == {r.settings for r in requests(small, [{}], (0.5,))}
+    swept = trials_of(small, [{"bins": small.usual_bins}], (0.5,))
+    assert {trial.settings for trial in swept} == {trial.settings for trial in trials_of(small, [{}], (0.5,))}
 
 
 def test_noise_adds_less_than_the_sharper_bound_while_rows_keep_their_order(small: Setup) -> None:

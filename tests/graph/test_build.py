@@ -1,3 +1,5 @@
+"""Neighbour lists built from edges: compared with a plain Python reference, cleaned, or refused."""
+
 import numpy as np
 import pytest
 from hypothesis import given

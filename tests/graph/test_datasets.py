@@ -224,7 +224,7 @@ def test_a_wrong_file_from_elsewhere_leaves_the_good_one(
 def test_the_error_for_a_missing_dataset_says_how_to_get_it(cache: Path) -> None:
     with pytest.raises(InputError, match=r"`fedwalk data get flickr`, .*`fedwalk data get flickr --from FILE`"):
         datasets.path("flickr")
-    assert not datasets.is_here("flickr")
+    assert not datasets.is_downloaded("flickr")
     assert not cache.exists()
     with pytest.raises(InputError, match=r"'orkut'; there are blogcatalog, flickr, youtube"):
         datasets.get("orkut")

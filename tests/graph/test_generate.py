@@ -1,3 +1,5 @@
+"""Generated networks have the size, degrees, labels and mixing that their arguments ask for."""
+
 from typing import Any
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`Graph` and `Labels` as values: their properties, their invariants, and arrays that break them."""
+
 import dataclasses
 import subprocess
 import sys
@@ -100,7 +102,8 @@ def test_fingerprint_sees_structure_and_names_and_nothing_else() -> None:
         ([0, 1, 2], [0, 0], [7, 8], "own neighbour"),
         ([0, 2, 3, 4], [2, 1, 0, 0], [7, 8, 9], "ascend"),
         ([0, 2, 3], [1, 1, 0], [7, 8], "ascend"),
-        ([0, 1, 1], [1], [7, 8], "doesn't list"),
+        ([0, 1, 1], [1], [7, 8], "vertex 0 has neighbour 1, but 1 doesn't have 0"),
+        ([0, 1, 3, 4], [1, 0, 2, 0], [7, 8, 9], "vertex 1 has neighbour 2, but 2 doesn't have 1"),
         ([0, 1, 2], [1, 0], [7, 7], "distinct names"),
         ([0, 1, 2], [1, 0], [7, 8, 9], "distinct names"),
         ([0, 1, 2], [1, 0], [0.5, 1.5], "distinct names"),

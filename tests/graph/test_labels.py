@@ -1,3 +1,5 @@
+"""Label files: separators, repeated and unknown vertices, and files without labels for the graph."""
+
 import gzip
 from pathlib import Path
 

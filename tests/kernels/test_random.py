@@ -1,3 +1,5 @@
+"""Counter-based random numbers: fixed for all versions, with the right distributions, uncorrelated."""
+
 import numpy as np
 import pytest
 from scipy import stats

@@ -75,7 +75,7 @@ def test_without_the_graph_the_rest_is_shown(protocol: str, network: Graph, tmp_
 def test_one_labelled_vertex_is_too_few_for_f1(runs: dict[str, Path], tmp_path: Path) -> None:
     labels = tmp_path / "labels.txt"
     labels.write_text("0 red\n", encoding="utf-8")
-    assert "can&#39;t be scored: 1 vertices have a label" in quick(runs["paper"], labels=str(labels))
+    assert "can&#39;t be scored: 1 vertex has a label" in quick(runs["paper"], labels=str(labels))
 
 
 def test_memory_is_shown_per_stage_when_the_run_has_it(network: Graph, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_privacy_box_claims_no_more_than_is_proved(network: Graph, runs: dic
     assert "Nothing about the protocol as a whole." in paper
     assert "names all the neighbours" in paper
     assert "comes from the seed 5" in paper
-    assert "None: the whole graph is in one place." in deepwalk
+    assert "None: one party holds the whole graph." in deepwalk
     unknown = embed(network, tmp_path)
     rewrite(unknown, settings={**record_of(unknown)["settings"], "protocol": "other"}, privacy="who knows")
     text = quick(unknown)

@@ -84,7 +84,9 @@ def test_create_private_replaces_no_file(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_file_the_reason_and_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"nowhere/file: can't be written: No such file.*Fix the problem"):
+    with pytest.raises(
+        RunFolderError, match=r"nowhere/file: can't be written: No such file or directory\. Fix the problem"
+    ):
         write_text(tmp_path / "nowhere" / "file", "text")
 
 
@@ -132,5 +134,8 @@ def test_a_waiting_process_gets_the_lock_when_it_is_released(tmp_path: Path) -> 
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere: can't be changed"), lock_folder(tmp_path / "nowhere"):
+    with (
+        pytest.raises(InputError, match=r"nowhere: can't be changed .*Check the path and its permissions"),
+        lock_folder(tmp_path / "nowhere"),
+    ):
         raise AssertionError("the lock was taken")

@@ -49,6 +49,7 @@ def plant(graph: Graph, count: int, seed: int) -> Canaries:
     """
     rng = np.random.default_rng(seed)
     all_pairs = graph.vertices * (graph.vertices - 1) // 2
+    # All pairs are equally likely, edges or not; the coin alone decides what a canary is in the copy.
     pairs = numbered_pairs(rng.choice(all_pairs, min(count, all_pairs), replace=False), graph.vertices)
     return with_pairs(graph, pairs, rng.random(len(pairs)) < 0.5)
 
@@ -63,6 +64,7 @@ def with_pairs(graph: Graph, pairs: Pairs, real: NDArray[np.bool_]) -> Canaries:
 
 def bound_of(guesses: Guesses, canaries: Canaries, confidence: float = CONFIDENCE) -> Bound:
     """The one-run bound on ε from guesses about the canaries."""
+    # The bound counts only guesses that were made: an abstention is neither right nor wrong.
     made = guesses != 0
     right = int(((guesses > 0) == canaries.real)[made].sum())
     return Bound(one_run_bound(right, int(made.sum()), confidence), right, int(made.sum()))

@@ -1,7 +1,7 @@
 """Lower bounds on ε from right and wrong guesses: with a smaller ε, so many right guesses would be too unlikely.
 
 Both bounds hold with the given confidence. The ε of a mechanism whose bound is tight, as that of randomised response
-is, is therefore sometimes overestimated: at 95%, in one audit of twenty.
+is, is therefore sometimes overestimated: at 95%, in at most one of twenty audits.
 """
 
 import math
@@ -56,9 +56,11 @@ def repeats_bound(
     >>> round(repeats_bound(982, 1000, 18, 1000), 2), repeats_bound(500, 1000, 500, 1000)
     (3.54, 0.0)
     """
+    # Half of the allowed error for each rate: by the union bound both hold with the given confidence.
     each = 1 - (1 - confidence) / 2
     max_missed = _upper(with_edge - hits, with_edge, each)
     max_false = _upper(false_hits, without_edge, each)
+    # Then at least one logarithm below doesn't exist, and the other isn't positive.
     if max_missed >= 1 or max_false >= 1:
         return 0.0
     return max(0.0, math.log((1 - max_missed) / max_false), math.log((1 - max_false) / max_missed))
@@ -66,4 +68,5 @@ def repeats_bound(
 
 def _upper(count: int, total: int, confidence: float) -> float:
     """Clopper and Pearson's upper bound on a rate, of which `count` in `total` were seen."""
+    # The bound is a quantile of the distribution Beta(count + 1, total − count).
     return 1.0 if count >= total else float(betaincinv(count + 1, total - count, confidence))

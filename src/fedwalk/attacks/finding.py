@@ -61,7 +61,7 @@ class Finding:
 
 
 _WORDS = {
-    "recall": "{} found", "precision": "{} right", "limit": "limit {}", "named": "{} named",
+    "recall": "{} of edges", "precision": "{} right", "limit": "limit {}", "named": "{} named",
     "cosine_auc": "AUC {}", "dot_auc": "dot {}", "auc": "AUC {}", "degree_auc": "degrees {}",
     "rank_correlation": "rank correlation {}", "epsilon": "ε ≥ {}", "ledger": "ledger {}", "nominal": "nominal {}",
 }  # fmt: skip
@@ -73,7 +73,7 @@ def metrics_text(metrics: Mapping[str, float]) -> str:
     """Metrics in a few words, for a table.
 
     >>> metrics_text({"recall": 1.0, "precision": 0.97512, "guesses": 400})
-    '100% found, 97.5% right'
+    '100% of edges, 97.5% right'
     >>> metrics_text({"epsilon": 5.81}), metrics_text({"ledger": 4.0}), metrics_text({})
     ('ε ≥ 5.81', 'ledger 4', '–')
     """

@@ -43,7 +43,9 @@ def sample_pairs(graph: Graph, seed: int) -> tuple[Pairs, Pairs]:
     edges = edge_pairs(graph)
     if len(edges) > MAX_PAIRS:
         edges = edges[rng.choice(len(edges), MAX_PAIRS, replace=False)]
+    # Twice as many as needed, because repeats and edges are dropped. In a dense graph fewer may remain.
     drawn = np.unique(rng.integers(0, graph.vertices * (graph.vertices - 1) // 2, 2 * len(edges)))
+    # Shuffled, because np.unique sorts: cutting the sorted numbers would keep only pairs with small ids.
     others = rng.permutation(np.setdiff1d(drawn, pair_numbers(edge_pairs(graph)), assume_unique=True))
     return edges, numbered_pairs(others[: len(edges)], graph.vertices)
 
@@ -54,6 +56,7 @@ def area_under_curve(positive: NDArray[np.float64], negative: NDArray[np.float64
     >>> area_under_curve(np.array([0.9, 0.4]), np.array([0.1, 0.4]))
     0.875
     """
+    # Each edge counts the non-edges that score below it, and half of those that score the same.
     ordered = np.sort(negative)
     above, level = np.searchsorted(ordered, positive), np.searchsorted(ordered, positive, "right")
     return float((above + level).mean() / (2 * negative.size))
@@ -78,5 +81,6 @@ def score_ranks(guess: NDArray[np.int64], truth: NDArray[np.int64]) -> Metrics:
 def score_named(graph: Graph, neighbours: NDArray[np.int64]) -> Metrics:
     """`named`, the share of the vertices of degree 1 whose neighbour was guessed; left out if there are none."""
     victims = np.flatnonzero(graph.degrees == 1)
+    # The only neighbour of such a vertex is at the beginning of its row.
     right = neighbours[victims] == graph.indices[graph.indptr[victims]]
     return {**({"named": float(right.mean())} if victims.size else {}), "victims": victims.size}

@@ -87,7 +87,7 @@ def audit(
     >>> small = fedwalk.Settings(walks=2, walk_length=5, dim=4, threads=1)
     >>> result = audit(network, small)
     >>> result.findings[0].attack, metrics_text(result.findings[0].success)
-    ('matrix rows', '100% found, 100% right')
+    ('matrix rows', '100% of edges, 100% right')
     >>> result.epsilon > small.epsilon
     True
     """
@@ -96,7 +96,9 @@ def audit(
             raise SettingsError(f"{name} = {value}: must be at least 1.")
     stages = StageRunner(on_progress=on_progress)
     finished = run(graph, settings, stages)
+    # The attacks need the values that the run used where the caller left a default open, e.g. k.
     settings = finished.settings
+    # Views and guesses number only the vertices that take part, so the truth is numbered in the same way.
     active, taking_part = participants(graph, settings)
     vectors = finished.embedding.vectors[taking_part]
     target = AuditTarget(active, settings, stages, finished.ledger.per_edge, canaries, repeats)
@@ -105,6 +107,7 @@ def audit(
         stages.announce(name, 0, 1)
         findings.extend(attack(target, partial(stages.announce, name)))
         stages.announce(name, 1, 1)
+    # Not in the list of any protocol: it reads nothing but the vectors, so it applies to all of them.
     stages.announce("links", 0, 1)
     findings.extend(find_links(active, vectors, settings.protocol, settings.seed))
     stages.announce("links", 1, 1)

@@ -57,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks ⌊, ± or → shows "?"
     with warnings.catch_warnings():
+        # By default Python prints a warning only once for each line of code that issues it.
         warnings.simplefilter("always", FedWalkWarning)
         warnings.showwarning = _show_warning
         options = argparse.Namespace(command=None)

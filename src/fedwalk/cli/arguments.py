@@ -33,6 +33,7 @@ class LazyParser(argparse.ArgumentParser):
         self._later.append(add)
 
     def _add_now(self) -> None:
+        # Removed before it is called: argparse refuses an argument that is added twice.
         while self._later:
             self._later.pop(0)(self)
 

@@ -31,8 +31,8 @@ examples:
   fedwalk audit graph.edges --protocol paper --epsilon 2 -o audit.json
 
 An attack reads only what its observer sees: the server, a device, the network that carries the messages, or anyone
-who receives the vectors. Its baseline sees nothing. "found" is the share of the edges that the attack guesses, "right"
-the share of its guesses that are edges, and "limit" the largest such share that epsilon allows.
+who receives the vectors. Its baseline sees nothing. "of edges" is the share of the edges that the attack guesses,
+"right" the share of its guesses that are edges, and "limit" the largest such share that epsilon allows.
 
 "epsilon at least" is measured: fair coins decide which of the canary pairs are edges, the attack guesses them from what
 was sent, and with a smaller epsilon so many right guesses would be too unlikely (95% confidence). The ledger's epsilon
@@ -78,6 +78,7 @@ def call(options: argparse.Namespace) -> int:
     is_run = Path(options.target).is_dir()
     output: Path | None = options.output
     if output is not None:
+        # Before the attacks, which can take minutes.
         check_output_file(output)
     elif is_run:
         from fedwalk.run.folder import AUDIT_FILE
@@ -107,6 +108,7 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
 
     path = Path(options.target)
     given = [*given_flags(options), *(name for name in ("preset", "config") if getattr(options, name) is not None)]
+    # The number of threads changes no message, so it may differ from the run's.
     if other := [name for name in given if name != "threads"]:
         flag = f"--{other[0].replace('_', '-')}"
         raise SettingsError(f"{flag}: {path} has its own settings. Leave it out, or audit the graph instead of RUN.")
@@ -116,6 +118,7 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
             f"{path}: was a federation's run, whose noise can't be drawn again. Audit its settings on a graph that you "
             "have: fedwalk audit GRAPH, with the run's flags."
         )
+    # The recorded format is that of the recorded file, not of the one that --graph names.
     recorded = {} if options.graph else record.input
     inputs = {"graph": options.graph or recorded.get("graph"), "format": options.format or recorded.get("format")}
     if inputs["graph"] is None:
@@ -135,7 +138,8 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
 def of_graph(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str | None]]":
     """The graph that was named, and settings from --config and flags."""
     if options.graph:
-        raise SettingsError(f"--graph goes with a run folder, and {options.target} isn't one.")
+        raise SettingsError(f"--graph can only be used with a run folder; {options.target} isn't one.")
+    # `chosen_settings` expects the graph where `fedwalk embed` has it.
     named = argparse.Namespace(**{**vars(options), "graph": options.target})
     settings, inputs = chosen_settings(named)
     return load_input(inputs), settings, inputs

@@ -69,7 +69,7 @@ def call_list(options: argparse.Namespace) -> int:
     from fedwalk.cli.show import print_json, print_table
     from fedwalk.graph import datasets
 
-    downloaded = {name: datasets.is_here(name) for name in datasets.DATASETS}
+    downloaded = {name: datasets.is_downloaded(name) for name in datasets.DATASETS}
     if options.json:
         folder = datasets.cache_folder()
         records = [
@@ -137,4 +137,5 @@ def download_bar(title: str) -> "Iterator[Progress]":
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:
         task = bars.add_task(title, total=None)
+        # Some servers don't announce the size; without a total, rich shows that the download is going on.
         yield lambda done, total: bars.update(task, completed=done, total=total or None)

@@ -76,6 +76,7 @@ def call(options: argparse.Namespace) -> int:
                 folder / protocol,
                 force=True,
                 on_progress=bars,
+                # Recorded in run.json, where `fedwalk report` and `fedwalk audit` find the graph.
                 inputs={"graph": str(folder / "graph.edges")},
             )
             (scores[protocol],) = evaluate(

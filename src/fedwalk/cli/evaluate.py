@@ -62,6 +62,7 @@ def parse_ratios(text: str) -> list[float]:
 
 def call(options: argparse.Namespace) -> int:
     """Score one or two embeddings and print the scores."""
+    # Before the slow imports, so that a mistake is reported at once.
     ratios = parse_ratios(options.train_ratio)
     from fedwalk.cli.show import StageBars, loss_texts, print_json, print_table, score_texts
     from fedwalk.embedding import Embedding
@@ -76,6 +77,7 @@ def call(options: argparse.Namespace) -> int:
     graph = load_graph(resolve_graph(options.graph), format=options.format, labels=options.labels)
     scores: list[list[Score]] = []
     with StageBars() as bars:
+        # Not strict: without --baseline there is only one embedding.
         for embedding, stage in zip(embeddings, ("evaluate", "baseline"), strict=False):
             scores.append(
                 evaluate(

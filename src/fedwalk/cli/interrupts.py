@@ -25,6 +25,7 @@ class Interrupts:
 
     def watch(self) -> None:
         """Replace Python's own handler for every signal that it handles."""
+        # Python lets only the main thread set signal handlers.
         if threading.current_thread() is threading.main_thread():
             signals = signal.valid_signals()
             self._watched = [n for n in signals if signal.getsignal(n) is signal.default_int_handler]
@@ -45,10 +46,12 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        # Remembered for `check`, because the exception raised here may be lost, as in a destructor.
         self._pending = True
         if not _is_unsafe(frame):
             raise KeyboardInterrupt
         self._retry = threading.Timer(RETRY_DELAY, _interrupt, [number])
+        # A timer that is still waiting must not keep the process alive.
         self._retry.daemon = True
         self._retry.start()
 

@@ -8,7 +8,7 @@ from fedwalk.errors import SettingsError
 
 EPILOG = """\
 examples:
-  fedwalk reproduce blogcatalog -o results                      all experiments: fifty minutes on two cores
+  fedwalk reproduce blogcatalog -o results                      all experiments: about fifty minutes on two cores
   fedwalk reproduce blogcatalog -o results --figure 5,theorems
   fedwalk reproduce flickr-like -o results --figure 6           a generated graph of Flickr's size
   fedwalk reproduce graph.mat -o results --seeds 2 --walks 20   your own graph with labels, quicker
@@ -67,6 +67,7 @@ def call(options: argparse.Namespace) -> int:
     from fedwalk.experiments.setup import set_up
 
     if not options.no_figures:
+        # Now and not after the trials, which can take an hour.
         check_available()
     experiments = chosen(options.figure)
     setup = set_up(
@@ -77,6 +78,7 @@ def call(options: argparse.Namespace) -> int:
             setup, experiments, options.output,
             command=command_line(options), figures=not options.no_figures, on_progress=bars,
         )  # fmt: skip
+    # The fifth column of claims.csv is the verdict.
     tested = [row for row in read_claims(options.output) if row[4] != "can't be tested"]
     if tested:
         print_table("The paper's claims", ["claim", "paper", "here", "verdict"], [row[1:5] for row in tested])
@@ -88,6 +90,7 @@ def call(options: argparse.Namespace) -> int:
 def command_line(options: argparse.Namespace) -> str:
     """The command that reproduces these results, without the folder."""
     text = f"fedwalk reproduce {Path(options.graph).name}"
+    # Only options that decide what is measured: not --threads, and not --no-figures.
     for name, default in (("figure", "all"), ("seeds", 3), ("splits", 5), ("walks", 80)):
         if getattr(options, name) != default:
             text += f" --{name} {getattr(options, name)}"

@@ -68,6 +68,7 @@ class StageBars:
             self._tasks[stage] = self._bars.add_task(stage, total=total)
         self._bars.update(self._tasks[stage], completed=done, total=total)
         seconds = time.perf_counter() - self._started[stage]
+        # A stage reports (1, 1) when it is finished, after its own count of steps.
         if (done, total) == (1, 1) and stage not in self._finished:
             self._finished.add(stage)
             self._print_line(f"  {stage:<15} {seconds:7.1f} s")
@@ -87,6 +88,7 @@ def print_table(title: str, header: list[str], rows: list[list[str]], footer: st
     heading = Text(title, style="bold", justify="left")
     table = Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, name in enumerate(header):
+        # Only the first column, which has text, may be wrapped; a number must stay in one piece.
         table.add_column(name, justify="left" if i == 0 else "right", header_style="dim", no_wrap=i > 0)
     for row in rows:
         table.add_row(*row)

@@ -19,6 +19,7 @@ from fedwalk.errors import InputError, SettingsError
 from fedwalk.evaluation.coverage import check_all_embedded
 from fedwalk.graph import Graph
 from fedwalk.util.parallel import Progress, available_cores, run_tasks, silent
+from fedwalk.util.text import counted
 
 RULES = ("known-count", "threshold")
 
@@ -133,7 +134,8 @@ def _labelled(embedding: Embedding, graph: Graph) -> tuple[NDArray[np.float32], 
     check_all_embedded(embedding, graph, "Use the graph that was embedded.")
     has_label = np.flatnonzero(graph.labels.per_vertex)
     if has_label.size < 2:
-        raise InputError(f"{has_label.size} vertices have a label; at least two are needed, to train and to test.")
+        labelled = counted(has_label.size, "vertex has", "vertices have")
+        raise InputError(f"{labelled} a label; at least two are needed, to train and to test.")
     vectors = np.stack([embedding[name] for name in graph.names[has_label].tolist()])
     return vectors, graph.labels.indicator[has_label].toarray().astype(bool)
 

@@ -36,6 +36,7 @@ class Evidence:
 
 def gather(graph: Graph, seed: int = 0) -> Evidence:
     """Run the protocol with the paper's ε, k, γ and p. Walks are short because no finding depends on their length."""
+    # Isolated vertices take no part; without them, the graph and the model number the vertices alike.
     active, _ = graph.active()
     model = FedWalk(walk_length=3, dim=1, window=1, negative=1, seed=seed)
     model.fit(active)
@@ -47,6 +48,7 @@ def theorem_2(evidence: Evidence) -> Iterator[Row]:
     fitted = evidence.model
     for p in (0.0, 0.1, 0.2, 0.3, 0.4):
         model = FedWalk(walks=4, predict=p, dim=1, window=1, negative=1, bins=fitted.settings_.bins)
+        # Bins, degree vectors and tree don't depend on p, so those of the finished run are used again.
         model.fit(evidence.graph, bins=fitted.bins_, degree_vectors=fitted.degree_vectors_, tree=fitted.tree_)
         measured = model.walks_.hops_per_walk
         yield (
@@ -69,6 +71,7 @@ def tied_rows() -> tuple[float, float]:
     order = np.argsort(noised.sum(axis=2), axis=1, kind="stable")
     rows = np.take_along_axis(noised, order[:, :, None], axis=1).reshape(-1, 2).astype(np.float32)
     matrices = DegreeMatrices(np.arange(0, len(rows) + 1, 2), rows)
+    # The first half of the matrices is the one vertex, trial by trial, the second half the other.
     pairs = [cross_dissimilarity(matrices, np.array([i]), np.array([trials + i]))[0, 0] for i in range(trials)]
     # (3, 0) counts three neighbours, so the largest degree in the graph is at least 3.
     return float(np.mean(pairs)), 3 * 2 * distance**2 / (2 * epsilon)
@@ -140,13 +143,13 @@ def pool_precision(graph: Graph, model: FedWalk) -> tuple[float, float]:
     return float(np.mean(precision)), float(np.mean(chance))
 
 
-def strangers(evidence: Evidence) -> Iterator[Row]:
+def pool_neighbours(evidence: Evidence) -> Iterator[Row]:
     """How many of the vertices that the predictor may choose are neighbours of the vertex it predicts from."""
     precision, chance = pool_precision(evidence.graph, evidence.model)
     yield (
         "Vertices in u's two-hop pool that are neighbours of u, mean over u",
         "the closest to u in the tree",
-        f"{precision:.1%} (by chance {chance:.1%}); the others are strangers that receive a token",
+        f"{precision:.1%} (by chance {chance:.1%}); the others are not neighbours of u, and receive a token",
     )
 
 
@@ -157,7 +160,7 @@ FINDINGS: tuple[Callable[[Evidence], Iterator[Row]], ...] = (
     degree_one_victims,
     encoder,
     edges_in_first_entries,
-    strangers,
+    pool_neighbours,
 )
 
 

@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from fedwalk.experiments.finding import (
+from fedwalk.experiments.outcome import (
     Chart,
     Claim,
     Experiment,
-    Finding,
+    Outcome,
     Results,
     Series,
     Table,
     compare,
     percent,
-    requests,
     spread,
+    trials_of,
     untested,
 )
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Request
+from fedwalk.experiments.trials import Trial
 
 METHODS: dict[str, dict[str, Any]] = {"DeepWalk": {"protocol": "deepwalk"}, "FedWalk": {}}
 SCORES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1"}
@@ -28,12 +28,12 @@ PAPER = {
 """Per dataset: the figure, a T_R, and the change from DeepWalk's scores to FedWalk's at that T_R, in percent."""
 
 
-def trials(setup: Setup) -> list[Request]:
-    """Request both methods with the paper's settings."""
-    return requests(setup, list(METHODS.values()), setup.ratios)
+def trials(setup: Setup) -> list[Trial]:
+    """Both methods with the paper's settings."""
+    return trials_of(setup, list(METHODS.values()), setup.ratios)
 
 
-def present(setup: Setup, results: Results) -> Finding:
+def present(setup: Setup, results: Results) -> Outcome:
     """F1 of both methods over T_R, and the difference between them."""
     rows = []
     for ratio in setup.ratios:
@@ -45,6 +45,7 @@ def present(setup: Setup, results: Results) -> Finding:
         rows.append(row)
     header = ["T_R", *(f"{name} {text}" for text in SCORES.values() for name in (*METHODS, "points lost", "change"))]
     charts = [
+        # The names of the files end in "micro" and "macro".
         Chart(f"figure-5-{text[:5]}", f"{setup.title}: {text}", "T_R", text, [
             _curve(setup, results, name, change, score) for name, change in METHODS.items()
         ])
@@ -53,7 +54,7 @@ def present(setup: Setup, results: Results) -> Finding:
     text = f"{setup.seeds} seeds, {setup.splits} splits each; ± is the standard deviation over the seeds. Scores in %."
     title = "FedWalk against DeepWalk (Figures 5 and 6)"
     table = Table("figure-5", f"{setup.title}: F1 over T_R", header, rows)
-    return Finding("5", title, text, [table], charts, claims(setup, results))
+    return Outcome("5", title, text, [table], charts, claims(setup, results))
 
 
 def _points(results: Results, score: str) -> str:
@@ -73,6 +74,7 @@ def claims(setup: Setup, results: Results) -> list[Claim]:
     for dataset, (where, ratio, losses) in PAPER.items():
         for score, paper in losses.items():
             what = f"{SCORES[score]} against DeepWalk's, {dataset}, T_R = {ratio:g}"
+            # The paper's numbers are about its own datasets: on another graph there is nothing to compare.
             if setup.dataset != dataset:
                 compared.append(untested(where, what, f"{paper:+.2f} %"))
                 continue

@@ -1,6 +1,6 @@
 """Figure 7: micro-F1 by the number of bins k."""
 
-from fedwalk.experiments.finding import Experiment
+from fedwalk.experiments.outcome import Experiment
 from fedwalk.experiments.sweep import Sweep
 
 SWEEP = Sweep(

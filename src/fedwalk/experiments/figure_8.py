@@ -1,6 +1,6 @@
 """Figure 8: micro-F1 by the noise parameter ε."""
 
-from fedwalk.experiments.finding import Experiment
+from fedwalk.experiments.outcome import Experiment
 from fedwalk.experiments.sweep import Sweep
 
 SWEEP = Sweep(

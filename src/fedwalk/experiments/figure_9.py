@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from fedwalk.experiments.finding import (
+from fedwalk.experiments.outcome import (
     Chart,
     Claim,
     Experiment,
-    Finding,
+    Outcome,
     Results,
     Series,
     Table,
     compare,
     percent,
-    requests,
     spread,
+    trials_of,
     untested,
 )
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Request
+from fedwalk.experiments.trials import Trial
 from fedwalk.protocols.paper.walks import expected_hops, printed_theorem_2
 from fedwalk.settings import Settings
 
@@ -35,13 +35,13 @@ def at(p: float, walks: int) -> dict[str, Any]:
     return {"predict": p, "walks": walks}
 
 
-def trials(setup: Setup) -> list[Request]:
-    """Request every p with every γ."""
+def trials(setup: Setup) -> list[Trial]:
+    """Every p with every γ."""
     changes = [at(p, walks) for walks in setup.walks for p in setup.probabilities]
-    return requests(setup, changes, (setup.ratio,))
+    return trials_of(setup, changes, (setup.ratio,))
 
 
-def present(setup: Setup, results: Results) -> Finding:
+def present(setup: Setup, results: Results) -> Outcome:
     """Hops per walk against both forms of Theorem 2, and micro-F1 by p and γ."""
     score, largest = f"micro_f1@{setup.ratio:g}", setup.walks[-1]
     first, last = setup.probabilities[0], setup.probabilities[-1]
@@ -62,10 +62,11 @@ def present(setup: Setup, results: Results) -> Finding:
         points = [results.mean(at(p, walks), score) for p in setup.probabilities]
         lines.append(Series(f"γ = {walks}", list(setup.probabilities), [m for m, _ in points], [s for _, s in points]))
     hops = [results.hops(at(p, largest)) for p in setup.probabilities]
+    # Without error bars: hops are a mean over the seeds, and a formula has no spread.
     curve = Series("measured", list(setup.probabilities), hops, [0.0] * len(hops))
     printed = Series("printed formula", list(setup.probabilities),
                      [printed_theorem_2(LENGTH, p) for p in setup.probabilities], [0.0] * len(hops))  # fmt: skip
-    return Finding(
+    return Outcome(
         "9", "The predictor's probability (Figure 9)",
         f"Micro-F1 in % at T_R = {setup.ratio:g}, ± the standard deviation over {setup.seeds} seeds. "
         f"Hops were counted at γ = {largest}.",

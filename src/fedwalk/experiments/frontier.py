@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from fedwalk.experiments.figure_5 import METHODS
-from fedwalk.experiments.finding import (
+from fedwalk.experiments.outcome import (
     Chart,
     Experiment,
-    Finding,
+    Outcome,
     Results,
     Series,
     Table,
     percent,
-    requests,
     spread,
+    trials_of,
 )
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Request
+from fedwalk.experiments.trials import Trial
 from fedwalk.settings import PRESETS
 
 BURSTS = {"tree": (2, 4, 10), "degree": (2, 4, 10), "triad": (2, 3, 4, 6, 10, 20, 40)}
@@ -40,12 +40,12 @@ def points() -> list[tuple[str, dict[str, Any]]]:
     return [("plain walk", PLAIN), ("tree, p = 0.2, burst 2", {}), *predicted, *presets]
 
 
-def trials(setup: Setup) -> list[Request]:
-    """Request all points, and DeepWalk as the reference."""
-    return requests(setup, [METHODS["DeepWalk"], *(change for _, change in points())], (setup.ratio,))
+def trials(setup: Setup) -> list[Trial]:
+    """All points, and DeepWalk as the reference."""
+    return trials_of(setup, [METHODS["DeepWalk"], *(change for _, change in points())], (setup.ratio,))
 
 
-def present(setup: Setup, results: Results) -> Finding:
+def present(setup: Setup, results: Results) -> Outcome:
     """One chart and one table: F1, hops and bytes of each point."""
     score = f"micro_f1@{setup.ratio:g}"
     baseline, _ = results.mean(METHODS["DeepWalk"], score)
@@ -65,12 +65,14 @@ def present(setup: Setup, results: Results) -> Finding:
     table = Table("frontier", f"{setup.title}: the price of fewer messages", header, rows)
     text = f"Micro-F1 in % at T_R = {setup.ratio:g}, ± the standard deviation over {setup.seeds} seeds. "
     text += "The chart's axis is logarithmic: a walk without hops is drawn at 0.5."
-    return Finding("frontier", "Fewer messages: the frontier", text, [table], [chart], [])
+    return Outcome("frontier", "Fewer messages: the frontier", text, [table], [chart], [])
 
 
 def _line(results: Results, score: str, predictor: str) -> Series:
+    # Every line begins at the plain walk, which is the same for all predictors.
     changes = [PLAIN, *({"predictor": predictor, "predict": 1.0, "burst": burst} for burst in BURSTS[predictor])]
     scores = [results.mean(change, score) for change in changes]
+    # A logarithmic axis has no 0.
     hops = [max(0.5, results.hops(change)) for change in changes]
     return Series(predictor, hops, [mean for mean, _ in scores], [std for _, std in scores])
 

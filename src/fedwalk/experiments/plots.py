@@ -1,11 +1,11 @@
-"""Charts of findings as PNG and SVG files. Needs matplotlib (the extra `figures`)."""
+"""Charts of outcomes as PNG and SVG files. Needs matplotlib (the extra `figures`)."""
 
 from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
-from fedwalk.experiments.finding import Chart
+from fedwalk.experiments.outcome import Chart
 
 MARKERS = "osD^vP*X"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
@@ -26,6 +26,7 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
     import matplotlib
 
     # The fixed salt, like Date: None below, makes the SVG the same bytes on every run.
+    # The fonttype "none" keeps text as text, which can be searched and copied.
     with matplotlib.rc_context({"svg.hashsalt": chart.name, "svg.fonttype": "none", "font.size": 10}):
         # Figure instead of pyplot: no global state, and no display is needed.
         from matplotlib.figure import Figure

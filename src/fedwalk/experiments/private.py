@@ -4,19 +4,19 @@ import math
 from typing import Any
 
 from fedwalk.experiments.figure_5 import METHODS
-from fedwalk.experiments.finding import (
+from fedwalk.experiments.outcome import (
     Chart,
     Experiment,
-    Finding,
+    Outcome,
     Results,
     Series,
     Table,
     percent,
-    requests,
     spread,
+    trials_of,
 )
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Request
+from fedwalk.experiments.trials import Trial
 
 EPSILONS = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 EMBEDS = ("spectral", "skipgram")
@@ -31,16 +31,17 @@ def private(epsilon: float, embed: str) -> dict[str, Any]:
 
 
 def _ratio(setup: Setup) -> float:
+    # The paper's T_R for Flickr end at 0.1.
     return USUAL_RATIO if USUAL_RATIO in setup.ratios else setup.ratio
 
 
-def trials(setup: Setup) -> list[Request]:
-    """Request every ε with both embeddings, and the references."""
+def trials(setup: Setup) -> list[Trial]:
+    """Every ε with both embeddings, and the references."""
     points = [private(epsilon, embed) for epsilon in EPSILONS for embed in EMBEDS]
-    return requests(setup, [*OPEN.values(), *points], (_ratio(setup),))
+    return trials_of(setup, [*OPEN.values(), *points], (_ratio(setup),))
 
 
-def present(setup: Setup, results: Results) -> Finding:
+def present(setup: Setup, results: Results) -> Outcome:
     """Micro-F1 by ε for both embeddings, as a table and a chart."""
     ratio = _ratio(setup)
     score = f"micro_f1@{ratio:g}"
@@ -71,7 +72,7 @@ def present(setup: Setup, results: Results) -> Finding:
         f"ε ≈ ln(n / mean degree) = {half_are_edges:.1f}. The decoding doesn't use labels."
     )
     table = Table("private", f"{setup.title}: what proved privacy costs", header, rows)
-    return Finding("ldp", "Proved privacy: micro-F1 against ε", text, [table], [chart], [])
+    return Outcome("ldp", "Proved privacy: micro-F1 against ε", text, [table], [chart], [])
 
 
 def _line(results: Results, score: str, embed: str) -> Series:

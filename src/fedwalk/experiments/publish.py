@@ -1,4 +1,4 @@
-"""Write findings to files: JSON and CSV for programs, Markdown for a repository, one HTML page for a browser."""
+"""Write outcomes to files: JSON and CSV for programs, Markdown for a repository, one HTML page for a browser."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from fedwalk import __version__
-from fedwalk.experiments.finding import Claim, Finding, Table
+from fedwalk.experiments.outcome import Claim, Outcome, Table
 from fedwalk.experiments.plots import draw
 from fedwalk.experiments.setup import Setup
 from fedwalk.run.folder import write_text
@@ -24,17 +24,17 @@ CLAIMS = ["where", "claim", "paper", "here", "verdict", "why"]
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """The findings on one setup, with the command and the day that produced them."""
+    """The outcomes of experiments on one setup, with the command and the day that produced them."""
 
     setup: Setup
-    findings: list[Finding]
+    outcomes: list[Outcome]
     command: str
     day: date
 
     @property
     def claims(self) -> list[Claim]:
         """All claims, the ones that could be tested first."""
-        every = [claim for finding in self.findings for claim in finding.claims]
+        every = [claim for outcome in self.outcomes for claim in outcome.claims]
         return sorted(every, key=lambda claim: claim.verdict == "can't be tested")
 
     @property
@@ -47,19 +47,20 @@ class Edition:
 def publish(edition: Edition, folder: Path, *, figures: bool = True) -> Path:
     """Write all files into the folder, and return the path of the HTML page."""
     folder.mkdir(parents=True, exist_ok=True)
-    for finding in edition.findings:
-        for table in finding.tables:
+    for outcome in edition.outcomes:
+        for table in outcome.tables:
             write_text(folder / f"{table.name}.csv", as_csv(table.header, table.rows))
-        for chart in finding.charts if figures else ():
+        for chart in outcome.charts if figures else ():
             draw(chart, folder / "figures")
     rows = [[*asdict(claim).values()] for claim in edition.claims]
     write_text(folder / "claims.csv", as_csv(CLAIMS, rows))
     record = {
         "fedwalk": __version__, "graph": edition.setup.title, "command": edition.command,
-        "date": edition.day.isoformat(), "findings": [asdict(finding) for finding in edition.findings],
+        "date": edition.day.isoformat(), "findings": [asdict(outcome) for outcome in edition.outcomes],
     }  # fmt: skip
     write_text(folder / "results.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     write_text(folder / "summary.md", as_markdown(edition, figures))
+    # Last, because the page contains the figures that were drawn above.
     write_text(folder / "index.html", as_page(edition, folder if figures else None))
     return folder / "index.html"
 
@@ -78,13 +79,13 @@ def as_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_markdown(edition: Edition, figures: bool) -> str:
-    """The findings as Markdown, with links to the figures."""
+    """The outcomes as Markdown, with links to the figures."""
     parts = [f"# {edition.setup.title}", f"{edition.about} Made by `{edition.command}`."]
-    for finding in edition.findings:
-        parts += [f"## {finding.title}", finding.text]
-        for table in finding.tables:
+    for outcome in edition.outcomes:
+        parts += [f"## {outcome.title}", outcome.text]
+        for table in outcome.tables:
             parts += [f"**{table.title}**", _markdown_table(table.header, table.rows)]
-        parts += [f"![{chart.title}](figures/{chart.name}.svg)" for chart in finding.charts if figures]
+        parts += [f"![{chart.title}](figures/{chart.name}.svg)" for chart in outcome.charts if figures]
     if edition.claims:
         rows = [[*asdict(claim).values()] for claim in edition.claims]
         parts += ["## Claim by claim", RULE, _markdown_table(CLAIMS, rows)]
@@ -92,6 +93,7 @@ def as_markdown(edition: Edition, figures: bool) -> str:
 
 
 def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    # A bar in a cell would end the cell, so it is escaped.
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
@@ -112,15 +114,16 @@ figure svg { max-width: 100%; height: auto; display: block; }
 
 
 def as_page(edition: Edition, folder: Path | None) -> str:
-    """The findings as one self-contained HTML page; figures are inlined as SVG."""
+    """The outcomes as one self-contained HTML page; figures are inlined as SVG."""
     title = escape(edition.setup.title)
     made = f"{escape(edition.about)} Made by <code>{escape(edition.command)}</code>."
     parts = [f"<h1>FedWalk on {title}</h1>", f"<p>{made}</p>"]
-    for finding in edition.findings:
-        parts += [f"<h2>{escape(finding.title)}</h2>", f"<p>{escape(finding.text)}</p>"]
-        parts += [_html_table(table) for table in finding.tables]
-        for chart in finding.charts if folder else ():
+    for outcome in edition.outcomes:
+        parts += [f"<h2>{escape(outcome.title)}</h2>", f"<p>{escape(outcome.text)}</p>"]
+        parts += [_html_table(table) for table in outcome.tables]
+        for chart in outcome.charts if folder else ():
             drawing = (Path(folder or ".") / "figures" / f"{chart.name}.svg").read_text(encoding="utf-8")
+            # Without the XML declaration, which HTML doesn't allow in its middle.
             svg = drawing[drawing.index("<svg") :]
             parts.append(f'<figure role="img" aria-label="{escape(chart.title)}">{svg}</figure>')
     if edition.claims:

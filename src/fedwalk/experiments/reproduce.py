@@ -1,11 +1,11 @@
-"""Run the paper's experiments on one graph and publish the findings."""
+"""Run the paper's experiments on one graph and publish the outcomes."""
 
 from datetime import date
 from pathlib import Path
 
 from fedwalk.errors import SettingsError
 from fedwalk.experiments import figure_5, figure_7, figure_8, figure_9, frontier, link_prediction, private, theorems
-from fedwalk.experiments.finding import Experiment, Results
+from fedwalk.experiments.outcome import Experiment, Results
 from fedwalk.experiments.publish import Edition, publish
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import Trials
@@ -43,11 +43,12 @@ def reproduce(
     figures: bool = True,
     on_progress: StageProgress | None = None,
 ) -> Path:
-    """Run the trials that aren't on disk yet, write all findings, and return the path of the HTML page."""
-    requests = [request for experiment in experiments for request in experiment.requests(setup)]
+    """Run the trials that aren't on disk yet, write all outcomes, and return the path of the HTML page."""
+    planned = [trial for experiment in experiments for trial in experiment.trials(setup)]
     trials = Trials(setup, folder / "trials")
     announce = on_progress or ignore_progress
-    results = Results(setup, trials.measure(requests, lambda done, total: announce("trials", done, total)))
+    results = Results(setup, trials.measure(planned, lambda done, total: announce("trials", done, total)))
+    # (1, 1) says that a stage is finished.
     announce("trials", 1, 1)
-    findings = [experiment.present(setup, results) for experiment in experiments]
-    return publish(Edition(setup, findings, command, date.today()), folder, figures=figures)
+    outcomes = [experiment.present(setup, results) for experiment in experiments]
+    return publish(Edition(setup, outcomes, command, date.today()), folder, figures=figures)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Graph, load_graph, social_network
-from fedwalk.graph.datasets import DATASETS, is_here, path, resolve_graph
+from fedwalk.graph.datasets import DATASETS, is_downloaded, path, resolve_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ def set_up(name: str, *, seeds: int = 3, splits: int = 5, walks: int = 80, threa
         raise InputError(f"{name}: the graph has no labels, but {need}.")
     ratios, sweep, bins, counts = FLICKR if name in ("flickr", "flickr-like") else BLOGCATALOG
     largest = largest_bins(graph)
+    # The paper chooses k up to ⌊ln n⌋. A small graph may allow none of its values, and then has one point.
     possible = tuple(k for k in bins if k <= largest)
+    # γ as a set: if it is capped, several values become the same one.
     return Setup(
         title, graph, dataset, ratios, sweep,
         possible or (largest,), tuple(sorted({min(count, walks) for count in counts})),
@@ -91,10 +93,11 @@ def _find(name: str) -> tuple[str, Graph, str | None]:
         title, make = GENERATED[name]
         return f"{name} ({title})", make(), None
     if name in DATASETS:
-        if not is_here(name) and f"{name}-like" in GENERATED:
+        if not is_downloaded(name) and f"{name}-like" in GENERATED:
             raise InputError(
                 f"the dataset {name} isn't downloaded yet. Run `fedwalk data get {name}`, or use {name}-like, a "
                 "generated graph of its size, marked as generated in every table and figure."
             )
+        # Titles have the form "name: what the vertices are, …".
         return DATASETS[name].title.split(":")[0], load_graph(path(name)), name
     return Path(name).name, load_graph(resolve_graph(name)), None

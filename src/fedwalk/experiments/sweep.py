@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedwalk.experiments.finding import (
+from fedwalk.experiments.outcome import (
     Chart,
     Claim,
-    Finding,
+    Outcome,
     Results,
     Series,
     Table,
     compare,
     percent,
-    requests,
     spread,
+    trials_of,
     untested,
 )
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Request
+from fedwalk.experiments.trials import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Sweep:
         """The values of the setting, ascending."""
         return setup.bins if self.setting == "bins" else setup.epsilons
 
-    def trials(self, setup: Setup) -> list[Request]:
-        """Request every value with every seed."""
-        return requests(setup, [{self.setting: value} for value in self.values(setup)], setup.sweep_ratios)
+    def trials(self, setup: Setup) -> list[Trial]:
+        """Every value with every seed."""
+        return trials_of(setup, [{self.setting: value} for value in self.values(setup)], setup.sweep_ratios)
 
-    def present(self, setup: Setup, results: Results) -> Finding:
+    def present(self, setup: Setup, results: Results) -> Outcome:
         """Micro-F1 per value, and the gain from the first value to the last."""
         values, ratios = self.values(setup), setup.sweep_ratios
         scores = {
@@ -67,7 +67,7 @@ class Sweep:
         table = Table(name, title, [self.letter, *(f"T_R = {ratio:g}" for ratio in ratios)], rows)
         chart = Chart(name, title, self.letter, "micro-F1", lines)
         text = f"Micro-F1 in %, ± the standard deviation over {setup.seeds} seeds."
-        return Finding(self.key, self.title, text, [table], [chart], self.claims(setup, results))
+        return Outcome(self.key, self.title, text, [table], [chart], self.claims(setup, results))
 
     def claims(self, setup: Setup, results: Results) -> list[Claim]:
         """Compare the gains that the paper reports with ours."""
@@ -75,6 +75,7 @@ class Sweep:
         for dataset, (first, last, gains) in self.paper.items():
             for place, paper in enumerate(gains):
                 here = setup.dataset == dataset and {first, last} <= set(self.values(setup))
+                # This setup's T_R are not those of another dataset, of which only the position is given.
                 ratio = f"T_R = {setup.sweep_ratios[place]:g}" if here else f"T_R number {place + 1}"
                 what = f"micro-F1 from {self.letter} = {first:g} to {last:g}, {dataset}, {ratio}"
                 if not here:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.experiments.fidelity import tied_rows
-from fedwalk.experiments.finding import Claim, Experiment, Finding, Results, Table, requests
+from fedwalk.experiments.outcome import Claim, Experiment, Outcome, Results, Table, trials_of
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Request
+from fedwalk.experiments.trials import Trial
 from fedwalk.graph import Graph
 from fedwalk.protocols.paper.degree_vectors import DegreeMatrices
 from fedwalk.protocols.paper.dissimilarity import cross_dissimilarity
@@ -21,16 +21,16 @@ NUM_PAIRS, MAX_NEIGHBOURS = 200, 60
 LENGTH = Settings().walk_length
 
 
-def trials(setup: Setup) -> list[Request]:
-    """Request a few walks for each p; the training is minimal because only hops are counted."""
-    return requests(setup, [_few(p) for p in setup.probabilities], ())
+def trials(setup: Setup) -> list[Trial]:
+    """A few walks for each p; the training is minimal because only hops are counted."""
+    return trials_of(setup, [_few(p) for p in setup.probabilities], ())
 
 
 def _few(p: float) -> dict[str, float | int]:
     return {"predict": p, "walks": 4, "dim": 1, "window": 1, "negative": 1}
 
 
-def present(setup: Setup, results: Results) -> Finding:
+def present(setup: Setup, results: Results) -> Outcome:
     """One table per theorem, and the claims."""
     hops = {p: results.hops(_few(p)) for p in setup.probabilities}
     rows = [
@@ -56,7 +56,7 @@ def present(setup: Setup, results: Results) -> Finding:
         "The corrected form of Theorem 2 is E_l = (l−1)/(1+p) + p(1−(−p)^(l−1))/(1+p)²; the printed form is wrong from "
     )
     text += "p = 0.1 on. Theorem 1 holds while the rows keep their clean order, with 3k(|N(u)| + |N(v)| − 1)/(2ε)."
-    return Finding("theorems", "The theorems", text, [second, first], [], claims(hops, tied, tied_bound))
+    return Outcome("theorems", "The theorems", text, [second, first], [], claims(hops, tied, tied_bound))
 
 
 def noise_excess(
@@ -64,7 +64,9 @@ def noise_excess(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Mean excess dissimilarity with rows in clean and in noised order; mean bound as printed and as sharpened."""
     rng = np.random.default_rng(seed)
+    # DTW takes time proportional to the product of the two degrees, so hubs are left out.
     small = np.flatnonzero((graph.degrees > 0) & (graph.degrees <= MAX_NEIGHBOURS))
+    # Balanced bins, as in the protocol.
     plan = rng.permutation(graph.vertices) % k
     clean = np.zeros((graph.vertices, k))
     owner = np.repeat(np.arange(graph.vertices), graph.degrees)

@@ -1,7 +1,9 @@
 """Trials: runs of an experiment, scored and cached on disk so that nothing is computed twice.
 
-A trial's file is named by a digest of everything that its numbers depend on: the graph, the settings, the splits and
-the version. Trials with the same seed, k and ε run one after the other and share the tree and the encoder's table.
+A trial's file is named by a digest of what its numbers depend on: the graph, the settings, the splits and the version.
+The number of threads is left out: SkipGram's threads update the vectors without locks (Hogwild), which changes scores
+only within the spread of repeated runs. Trials with the same seed, k and ε run one after the other and share the tree
+and the encoder's table.
 """
 
 import hashlib
@@ -30,7 +32,7 @@ LINK_METHODS = ("hadamard", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Trial:
     """Settings to run, and what to score: labels at some T_R, or edges if a share of them is `held_out`."""
 
     settings: Settings
@@ -48,13 +50,13 @@ class Measured:
     seconds: float
 
 
-def plan(requests: Iterable[Request]) -> list[Request]:
-    """Merge requests for the same settings, and order them so that those that share a tree are adjacent."""
+def plan(trials: Iterable[Trial]) -> list[Trial]:
+    """Merge trials with the same settings, and order them so that those that share a tree are adjacent."""
     merged: dict[tuple[Settings, float], set[float]] = {}
-    for request in requests:
-        merged.setdefault((request.settings, request.held_out), set()).update(request.ratios)
-    joined = [Request(settings, tuple(sorted(ratios)), held) for (settings, held), ratios in merged.items()]
-    return sorted(joined, key=lambda request: (request.held_out, _tree_key(request.settings), request.settings.walks))
+    for trial in trials:
+        merged.setdefault((trial.settings, trial.held_out), set()).update(trial.ratios)
+    joined = [Trial(settings, tuple(sorted(ratios)), held) for (settings, held), ratios in merged.items()]
+    return sorted(joined, key=lambda trial: (trial.held_out, _tree_key(trial.settings), trial.settings.walks))
 
 
 def _tree_key(settings: Settings) -> tuple[Any, ...]:
@@ -72,22 +74,22 @@ class Trials:
         self._training: dict[tuple[float, int], LinkSplit] = {}
 
     def measure(
-        self, requests: Iterable[Request], on_progress: Progress = silent
+        self, trials: Iterable[Trial], on_progress: Progress = silent
     ) -> dict[tuple[Settings, float], Measured]:
-        """The numbers of every requested trial, read from its file or else measured now."""
-        trials = plan(requests)
+        """The numbers of every trial, read from its file or else measured now."""
+        planned = plan(trials)
         # Rough costs for the progress bar: the tree, the walks, and the scoring at each ratio.
-        work = [10 + trial.settings.walks + 10 * len(trial.ratios) for trial in trials]
+        work = [10 + trial.settings.walks + 10 * len(trial.ratios) for trial in planned]
         measured, done = {}, 0
         on_progress(0, sum(work))
-        for trial, cost in zip(trials, work, strict=True):
+        for trial, cost in zip(planned, work, strict=True):
             measured[trial.settings, trial.held_out] = self._read(trial) or self._run(trial)
             done += cost
             on_progress(done, sum(work))
         return measured
 
-    def _file(self, trial: Request) -> Path:
-        # Without `threads`, which changes how long a trial takes but not what it measures.
+    def _file(self, trial: Trial) -> Path:
+        # Without `threads`, which changes scores only within the spread of repeated runs.
         identity = {
             "fedwalk": __version__, "graph": self._fingerprint, "splits": self._setup.splits,
             "held_out": trial.held_out, **replace(trial.settings, threads=None).as_dict(),
@@ -95,13 +97,13 @@ class Trials:
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         return self._folder / f"{digest}.json"
 
-    def _read(self, trial: Request) -> Measured | None:
+    def _read(self, trial: Trial) -> Measured | None:
         """The cached numbers, or None if a requested one is missing."""
         cached = self._cached(trial)
         complete = cached is not None and all(f"micro_f1@{ratio:g}" in cached.scores for ratio in trial.ratios)
         return cached if complete else None
 
-    def _cached(self, trial: Request) -> Measured | None:
+    def _cached(self, trial: Trial) -> Measured | None:
         """What the trial's file holds; None if there is none, or if it is damaged."""
         try:
             record = json.loads(self._file(trial).read_text(encoding="utf-8"))
@@ -109,15 +111,18 @@ class Trials:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _run(self, trial: Request) -> Measured:
+    def _run(self, trial: Trial) -> Measured:
         """Run and score a trial, and write its file."""
         graph, settings = self._graph(trial), trial.settings
         stages = StageRunner()
+        # Without some of its edges the graph has another tree.
         key = (trial.held_out, _tree_key(settings))
         if self._shared[0] == key:
+            # A stage that has its value already isn't run.
             stages.values.update(self._shared[1])
         finished = run(graph, replace(settings, threads=self._setup.threads), stages)
         self._shared = key, {name: stages.values[name] for name in TREE_STAGES if name in stages.values}
+        # Only protocol `paper` has tokens.
         hops = stages.total().traffic.get(Token.phase)
         # The file may have the scores of ratios that another figure requested.
         cached = self._cached(trial)
@@ -132,16 +137,16 @@ class Trials:
         write_text(self._file(trial), json.dumps(record, indent=1) + "\n")
         return measured
 
-    def _graph(self, trial: Request) -> Graph:
+    def _graph(self, trial: Trial) -> Graph:
         return self._split(trial).training if trial.held_out else self._setup.graph
 
-    def _split(self, trial: Request) -> LinkSplit:
+    def _split(self, trial: Trial) -> LinkSplit:
         key = trial.held_out, trial.settings.seed
         if key not in self._training:
             self._training = {key: split_edges(self._setup.graph, share=trial.held_out, seed=trial.settings.seed)}
         return self._training[key]
 
-    def _score(self, trial: Request, embedding: Embedding) -> dict[str, float]:
+    def _score(self, trial: Trial, embedding: Embedding) -> dict[str, float]:
         if trial.held_out:
             links = {method: score_links(embedding, self._split(trial), method) for method in LINK_METHODS}
             return {

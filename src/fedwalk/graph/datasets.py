@@ -90,7 +90,7 @@ def find(name: str) -> Dataset:
     return DATASETS[name]
 
 
-def is_here(name: str) -> bool:
+def is_downloaded(name: str) -> bool:
     """Whether the dataset's file is in the cache folder. The file isn't read."""
     return _place(find(name)).is_file()
 

@@ -235,18 +235,24 @@ def _check(graph: Graph) -> None:
         raise InputError("graph: a vertex is its own neighbour")
     if np.any((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])):
         raise InputError("graph: the neighbours of a vertex must ascend without repeats")
-    if not _symmetric(indptr, indices):
-        raise InputError("graph: u lists v, but v doesn't list u")
+    if (pair := _one_sided(indptr, indices)) is not None:
+        u, v = pair
+        raise InputError(f"graph: not symmetric: vertex {u} has neighbour {v}, but {v} doesn't have {u}")
     if graph.names.dtype.kind not in "iU" or len(graph.names) != n or len(np.unique(graph.names)) != n:
         raise InputError(f"graph: {n} vertices need {n} distinct names, integers or strings")
     if graph.labels is not None and graph.labels.vertices != n:
         raise InputError(f"labels for {graph.labels.vertices} vertices given to a graph with {n}")
 
 
-def _symmetric(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-    """Whether the neighbour lists, as a matrix, equal their transpose."""
+def _one_sided(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[int, int] | None:
+    """The first (u, v) where v is a neighbour of u, but u isn't one of v; None if the neighbour lists are symmetric."""
     n = len(indptr) - 1
     ones = np.ones(len(indices), dtype=np.uint8)
     # Read as CSC, the same arrays are the transpose; its rows ascend, so equality can be checked array by array.
     transposed = sparse.csc_array((ones, indices, indptr), shape=(n, n)).tocsr()
-    return np.array_equal(transposed.indptr, indptr) and np.array_equal(transposed.indices, indices)
+    if np.array_equal(transposed.indptr, indptr) and np.array_equal(transposed.indices, indices):
+        return None
+    # The difference is 1 where only the list of u has the other; where only the list of v has, 0 − 1 wraps around.
+    difference = (sparse.csr_array((ones, indices, indptr), shape=(n, n)) - transposed).tocoo()
+    first = int(np.flatnonzero(difference.data == 1)[0])
+    return int(difference.row[first]), int(difference.col[first])

@@ -10,9 +10,10 @@ from fedwalk.kernels.jit import kernel
 
 # Receipts carry these numbers to other holders, so the order is part of the wire format.
 VERDICTS = (
-    "accepted", "not my device", "unknown walk", "wrong length", "id out of range", "replayed", "out of order",
+    "accepted", "not the receiver's device", "unknown walk", "wrong length", "id out of range", "replayed",
+    "out of order",
 )  # fmt: skip
-ACCEPTED, NOT_MINE, UNKNOWN_WALK, WRONG_LENGTH, OUT_OF_RANGE, REPLAYED, OUT_OF_ORDER = range(len(VERDICTS))
+ACCEPTED, WRONG_DEVICE, UNKNOWN_WALK, WRONG_LENGTH, OUT_OF_RANGE, REPLAYED, OUT_OF_ORDER = range(len(VERDICTS))
 """The result of checking a token. OUT_OF_ORDER concerns its whole batch, whose number isn't the next one."""
 
 
@@ -37,7 +38,7 @@ def judge(
         # TokenBatch has checked that these numbers aren't negative and add up to entries.size.
         begin, end = end, end + written[i]
         if not 0 <= device[i] < mine.size or not mine[device[i]]:
-            verdicts[i] = NOT_MINE
+            verdicts[i] = WRONG_DEVICE
         elif not 0 <= walk[i] < known.size:
             verdicts[i] = UNKNOWN_WALK
         # A token leaves a device with at least one entry, and a complete walk goes to the server, not to a peer.

@@ -83,7 +83,7 @@ def walk_with(extend: Callable[..., int]) -> Callable[..., tuple[int, int]]:
 
 
 def visit_with(extend: Callable[..., int], word: Callable[..., Any], takes_part: Callable[..., bool]) -> Any:
-    """Compile one visit for a predictor, a source of random words and a rule for who takes part."""
+    """Compile one visit for a predictor, a source of random words and a rule for which vertices take part."""
     # The predictor is compiled anew without reference counts: one kernel that has them brings them into the whole loop.
     lean = specialised(cast(Any, extend).py_func, lean_kernel)
     return specialised(_visit, inlined_kernel, extend=lean, word=word, takes_part=takes_part)
@@ -98,7 +98,7 @@ def _always(job: WalkJob, vertex: int) -> bool:
 def _visit(
     tables: Any, job: Any, source: Any, low: int, high: int, target: int, at: int, row: NDArray[np.int32]
 ) -> tuple[int, int]:
-    """Algorithm 1's device operation: write an entry, or a burst; returns whom to hand the token to and the entries.
+    """Algorithm 1's device operation: write an entry, or a burst; returns the next device and the number of entries.
 
     The device's neighbours are indices[low:high], and `target` is the one that it has chosen; `at` is the number of
     entries in the row so far. The slice is made only for the predictor: made earlier, it costs a few per cent.

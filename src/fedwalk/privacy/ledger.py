@@ -26,7 +26,7 @@ class Release:
     Parameters
     ----------
     what, by
-        What is released and by whom.
+        What is released, and by which party.
     times
         How often one device makes it in a run.
     unit
@@ -124,6 +124,7 @@ class Ledger:
         """Enter a release; False if the name is already there, because repeating a release is free."""
         if name in self.releases:
             return False
+        # An infinite cost, of this release or of an earlier one, exceeds every budget.
         if self.budget is not None and self.per_edge + release.per_edge > self.budget + SLACK:
             raise BudgetError(_refusal(release, self.per_edge, self.budget))
         self.releases[name] = release
@@ -143,11 +144,13 @@ class Ledger:
         """The ledger that `as_dict` described, with this budget in place of its own."""
         try:
             releases = {str(name): Release.from_dict(entry) for name, entry in content["releases"].items()}
+        # A damaged file can have other types, missing fields, or integers too large for a float.
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise RunFolderError(
                 f"{origin}: isn't a ledger that fedwalk wrote ({error!r}). Restore it. Don't start a "
                 "new ledger for devices that have released something: what they have spent would be lost."
             ) from error
+        # The totals in the file are ignored: they follow from the releases.
         return cls(budget, releases)
 
 

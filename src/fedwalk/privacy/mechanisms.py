@@ -15,7 +15,7 @@ from fedwalk.kernels.random import NOISE, laplace
 from fedwalk.privacy.randomness import Randomness
 
 EDGE = "one edge"
-LIST = "one neighbour list entry"
+LIST_ENTRY = "one neighbour list entry"
 """One neighbour added to or removed from one device's neighbour list."""
 
 
@@ -24,7 +24,7 @@ class Mechanism(Protocol):
 
     @property
     def unit(self) -> str:
-        """What may change: `EDGE` or `LIST`."""
+        """What may change: `EDGE` or `LIST_ENTRY`."""
         ...
 
     @property
@@ -45,8 +45,8 @@ class NoisedCounts:
 
     @property
     def unit(self) -> str:
-        """A device sends counts of its own neighbour list only; an edge is in two of these lists."""
-        return LIST
+        """A device sends counts of its own neighbour list only; an edge is in two neighbour lists."""
+        return LIST_ENTRY
 
     @property
     def nominal(self) -> bool:
@@ -61,6 +61,7 @@ class NoisedCounts:
     def release(self, device: int, counts: NDArray[np.int64], randomness: Randomness) -> NDArray[np.float32]:
         """The counts with noise, as 32-bit numbers."""
         noise = [laplace(randomness.bits(NOISE, device, i), self.scale) for i in range(counts.size)]
+        # Rounded by the device, so that a simulation and a federation compute with the same numbers.
         return np.asarray(counts + np.array(noise), np.float32)
 
     def cost(self, changes: int = 1) -> float:

@@ -51,4 +51,5 @@ class SystemRandomness:
 
     def words(self, purpose: int, index: int, counters: NDArray[np.int64]) -> NDArray[np.uint64]:
         """As many fresh words as there are counters."""
+        # One call for all of them: a device may need thousands of words for a report.
         return np.frombuffer(secrets.token_bytes(8 * counters.size), np.uint64)

@@ -13,7 +13,7 @@ EVERYONE = ("server", "every device")
 
 
 class Message(Protocol):
-    """One message of one phase. The class says who sends it to whom and who can observe it."""
+    """One message of one phase. The class states its route and its observers."""
 
     phase: ClassVar[str]
     route: ClassVar[str]

@@ -12,7 +12,8 @@ from fedwalk.errors import InputError
 class Walks:
     """Finished walks, one per row, and the number of messages between devices, if known.
 
-    Walk w started at vertex w mod n; the start is not one of its entries.
+    Walk w started at vertex w mod n. Whether the start is also its first entry depends on the protocol: it is in
+    `deepwalk` and `ldp`, and it isn't in `paper`.
     """
 
     sequences: NDArray[np.int32]

@@ -41,7 +41,7 @@ def audit_section(record: dict[str, Any]) -> Section:
         for finding in record["findings"]
     )
     text = (
-        "Each attack reads only what its observer sees. Found: the share of the edges that it guesses. Right: the "
+        "Each attack reads only what its observer sees. Of edges: the share of the edges that it guesses. Right: the "
         "share of its guesses that are edges. A baseline has seen nothing.",
         *_epsilons(record),
         *(f"{sentence(finding['attack'])}: {finding['sentence']}" for finding in record["findings"]),

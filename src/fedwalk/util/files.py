@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from fedwalk.errors import InputError, RunFolderError
 
-RETRY = "Nothing was sent. Fix the problem and try again."
+RETRY = "Fix the problem and try again."
 PARTIAL = ".partial"
 """Suffix of the name under which a file is written before it is complete."""
 POLL_SECONDS = 0.05
@@ -80,10 +80,10 @@ def write_text(path: Path, text: str, *, private: bool = False, advice: str = RE
     write_file(path, lambda file: file.write(text.encode()), private=private, advice=advice)
 
 
-def write_private(path: Path, data: bytes | str) -> None:
+def write_private(path: Path, data: bytes | str, advice: str = RETRY) -> None:
     """`write_file` for private bytes or text."""
     content = data.encode() if isinstance(data, str) else data
-    write_file(path, lambda file: file.write(content), private=True)
+    write_file(path, lambda file: file.write(content), private=True, advice=advice)
 
 
 def create_private(path: Path, data: bytes) -> None:
@@ -166,7 +166,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         descriptor = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise InputError(
-            f"{folder}: can't be changed ({error.strerror}). Is it the right folder, and yours?"
+            f"{folder}: can't be changed ({error.strerror}). Check the path and its permissions."
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

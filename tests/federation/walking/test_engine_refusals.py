@@ -76,10 +76,10 @@ GOOD: list[Token] = [(MINE[0], THEIRS[1], [0, 1, 2]), (MINE[1], THEIRS[2], [59])
 @pytest.mark.parametrize(
     ("token", "reason"),
     [
-        ((THEIRS[0], WALK, [1]), "not my device"),
-        ((-1, WALK, [1]), "not my device"),
-        ((60, WALK, [1]), "not my device"),
-        ((2**31 - 1, WALK, [1]), "not my device"),
+        ((THEIRS[0], WALK, [1]), "not the receiver's device"),
+        ((-1, WALK, [1]), "not the receiver's device"),
+        ((60, WALK, [1]), "not the receiver's device"),
+        ((2**31 - 1, WALK, [1]), "not the receiver's device"),
         ((MINE[0], -1, [1]), "unknown walk"),
         ((MINE[0], 180, [1]), "unknown walk"),
         ((MINE[0], 2**63 - 1, [1]), "unknown walk"),
@@ -138,14 +138,14 @@ def test_a_device_of_mine_that_is_no_part_of_the_attempt_gets_no_token() -> None
     asked = small_question(GRAPH, OWNER, 0, alive=alive)
     engine = WalkEngine(asked, own_neighbours(GRAPH, OWNER, 0), 0, SimulatedRandomness(0))
     assert receive(engine, 1, wire(*GOOD)) == (1, 1)
-    assert engine.refused == {"ben: not my device": 1}
+    assert engine.refused == {"ben: not the receiver's device": 1}
 
 
 def test_a_batch_sent_twice_gets_the_same_receipt_and_no_second_walk() -> None:
     engine = fresh_mill()
     data = wire(*GOOD, (THEIRS[0], WALK, [1]))
     assert receive(engine, 1, data) == receive(engine, 1, data) == receive(engine, 1, data) == (2, 1)
-    assert engine.refused == {"ben: not my device": 1, "ben: sent twice": 2}
+    assert engine.refused == {"ben: not the receiver's device": 1, "ben: sent twice": 2}
     assert queued(engine) == 2
 
 
@@ -175,7 +175,7 @@ def test_the_sender_gives_up_just_the_walks_whose_tokens_were_refused() -> None:
     sender.delivered(0, batch, engine.receive(1, batch.to_bytes(bytes.fromhex(KEY), 0)))
     walks, reasons, at = sender.given_up.columns()
     assert (walks.tolist(), at.tolist()) == ([WALK], [0])
-    assert VERDICTS[reasons[0] - REFUSED] == "not my device"
+    assert VERDICTS[reasons[0] - REFUSED] == "not the receiver's device"
 
 
 def test_the_batches_of_each_sender_are_numbered_separately() -> None:

@@ -168,7 +168,13 @@ def test_bad_tokens_repetitions_and_gaps_are_refused(pool: WorkerPool) -> None:
         assert await line("Deliver", batch(0, *bad, own)) == refusals(1, 2, 3, 4, 4, 5)
         assert await line("Deliver", batch(5, (mine, walk, [1]))) == refusals(6)
 
-    refused = {"not my device": 1, "unknown walk": 1, "wrong length": 1, "id out of range": 2, "replayed": 1}
+    refused = {
+        "not the receiver's device": 1,
+        "unknown walk": 1,
+        "wrong length": 1,
+        "id out of range": 2,
+        "replayed": 1,
+    }
     assert_unharmed(besiege(pool, attack), {**refused, "sent twice": 1, "out of order": 1})
 
 

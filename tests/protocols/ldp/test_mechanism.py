@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwalk.errors import SettingsError
-from fedwalk.privacy.mechanisms import EDGE, LIST, NoisedCounts, Unprotected
+from fedwalk.privacy.mechanisms import EDGE, LIST_ENTRY, NoisedCounts, Unprotected
 from fedwalk.protocols.ldp.mechanism import MAX_EPSILON, MIN_EPSILON, RandomisedResponse
 
 DIGITS = Context(prec=120)
@@ -59,7 +59,7 @@ def test_each_mechanism_states_its_cost_and_its_unit() -> None:
     assert [RandomisedResponse.of(2.0).cost(k) for k in (0, 1, 3)] == [0.0, 2.0, 6.0]
     assert [NoisedCounts(0.5).cost(k) for k in (0, 1, 3)] == [0.0, 0.5, 1.5]
     assert [Unprotected("why").cost(k) for k in (0, 1, 3)] == [0.0, math.inf, math.inf]
-    assert [m.unit for m in (RandomisedResponse.of(2.0), NoisedCounts(1.0))] == [EDGE, LIST]
+    assert [m.unit for m in (RandomisedResponse.of(2.0), NoisedCounts(1.0))] == [EDGE, LIST_ENTRY]
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0])

@@ -1,3 +1,5 @@
+"""Degree vectors and matrices: the noise's distribution, and the order and meaning of a matrix's rows."""
+
 import numpy as np
 from scipy import stats
 

@@ -1,3 +1,5 @@
+"""The encoder's sparse table, compared with the dense formula over all vertices."""
+
 import numpy as np
 import pytest
 from scipy import stats

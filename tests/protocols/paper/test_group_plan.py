@@ -1,3 +1,5 @@
+"""Vertices are assigned to bins evenly and at random, and the default number of bins is ⌊ln n⌋."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

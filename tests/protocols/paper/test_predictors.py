@@ -1,3 +1,5 @@
+"""Every predictor draws from the vertices, and with the probabilities, that its definition gives."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from fedwalk.protocols.paper.predictors import Broadcast, degree, find_predictor
 from fedwalk.protocols.paper.tree import Tree
 from helpers.simulation import GRAPHS, federation, random_linkage
 
-NOBODY = np.empty(0, np.int32)
+NO_NEIGHBOURS = np.empty(0, np.int32)
 LAST = np.uint64(2**64 - 1)
 ZERO = np.uint64(0)
 
@@ -44,13 +46,13 @@ def test_tree_predictor_draws_every_member_of_the_pool_with_one_place_each(n: in
     pools = tree.prepare(random_broadcast(n, min(k, n), seed))
     for u in range(n):
         members = tree.pool(pools, u)
-        drawn = [tree.extend(pools, NOBODY, u, at(i, len(members)), ZERO) for i in range(len(members))]
+        drawn = [tree.extend(pools, NO_NEIGHBOURS, u, at(i, len(members)), ZERO) for i in range(len(members))]
         assert drawn == members
 
 
 def test_tree_predictor_has_no_answer_for_an_empty_pool() -> None:
     broadcast = Broadcast(np.zeros(2, np.int32), np.full((2, 1), 0.4, np.float32), Tree(np.array([[0, 1, 1.0, 2]])))
-    assert tree.extend(tree.prepare(broadcast), NOBODY, 0, LAST, ZERO) == -1
+    assert tree.extend(tree.prepare(broadcast), NO_NEIGHBOURS, 0, LAST, ZERO) == -1
 
 
 def test_degree_predictor_follows_its_formula() -> None:
@@ -64,7 +66,7 @@ def test_degree_predictor_follows_its_formula() -> None:
         if not np.isclose(expected.sum(), 1):
             continue
         bits = rng.integers(0, 2**64, (6000, 2), np.uint64)
-        draws = np.array([degree.extend(tables, NOBODY, u, a, b) for a, b in bits])
+        draws = np.array([degree.extend(tables, NO_NEIGHBOURS, u, a, b) for a, b in bits])
         counts = np.bincount(draws, minlength=15)
         assert counts[expected == 0].sum() == 0
         possible = expected > 0
@@ -77,10 +79,14 @@ def test_degree_predictor_follows_its_formula() -> None:
 def test_degree_predictor_never_returns_the_vertex_itself_or_one_with_weight_zero() -> None:
     plan, flat = np.zeros(3, np.int32), Tree(np.array([[0, 1, 1.0, 2], [2, 3, 2.0, 3]]))
     tables = degree.prepare(Broadcast(plan, np.array([[5], [-1], [-2]], np.float32), flat))
-    assert {degree.extend(tables, NOBODY, 0, bits, more) for bits in (ZERO, LAST) for more in (ZERO, LAST)} == {-1}
+    assert {degree.extend(tables, NO_NEIGHBOURS, 0, bits, more) for bits in (ZERO, LAST) for more in (ZERO, LAST)} == {
+        -1
+    }
     tables = degree.prepare(Broadcast(plan, np.array([[5], [-1], [2]], np.float32), flat))
-    assert {degree.extend(tables, NOBODY, 0, bits, more) for bits in (ZERO, LAST) for more in (ZERO, LAST)} == {2}
-    assert degree.extend(tables, NOBODY, 1, ZERO, ZERO) == -1
+    assert {degree.extend(tables, NO_NEIGHBOURS, 0, bits, more) for bits in (ZERO, LAST) for more in (ZERO, LAST)} == {
+        2
+    }
+    assert degree.extend(tables, NO_NEIGHBOURS, 1, ZERO, ZERO) == -1
 
 
 @given(st.sets(st.integers(0, 99), min_size=1, max_size=20), st.data())

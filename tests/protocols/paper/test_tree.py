@@ -1,3 +1,5 @@
+"""`Tree`: leaf order and common subtrees, compared with brute force; linkages that aren't trees."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""The exact and the hybrid tree: equal to scipy's where they must be, valid, independent of threads."""
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, linkage

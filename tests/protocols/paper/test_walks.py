@@ -1,3 +1,5 @@
+"""Walks of protocol `paper`: the number of hops (Theorem 2, corrected), and which vertices they visit."""
+
 import itertools
 from typing import Any
 
@@ -34,7 +36,7 @@ def test_papers_printed_closed_form_is_another_number() -> None:
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    """Every device has two neighbours or more, and every pool has somebody in it at this ε."""
+    """Every device has two neighbours or more, and no pool is empty at this ε."""
     graph = social_network(vertices=300, mean_degree=16, communities=4, seed=0)
     assert graph.degrees.min() >= 2
     return graph
@@ -102,8 +104,8 @@ def test_triad_entries_of_one_visit_are_neighbours_of_one_device_and_never_repea
             device = visit[-1]
 
 
-def test_a_prediction_writes_the_two_hop_vertex_and_skips_nobody_else(graph: Graph) -> None:
-    # At p = 1 entries come in twos: a neighbour u of the device, then a vertex of u's pool, who is visited next.
+def test_a_prediction_writes_the_two_hop_vertex_and_skips_no_other_vertex(graph: Graph) -> None:
+    # At p = 1 entries come in twos: a neighbour u of the device, then a vertex of u's pool, which is visited next.
     model = FedWalk(dim=1, walks=2, walk_length=13, predict=1, encoder="identity", epsilon=50, threads=1)
     model.fit(graph)
     pools = tree.prepare(Broadcast(model.bins_, model.degree_vectors_, model.tree_))

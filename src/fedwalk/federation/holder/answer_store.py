@@ -32,7 +32,7 @@ from fedwalk.privacy.ledger import Ledger
 from fedwalk.privacy.randomness import Randomness
 from fedwalk.protocols.ldp.device import ReportDevice
 from fedwalk.util.checked_json import parse_json, read_bounded, reason
-from fedwalk.util.files import make_private_folder, try_lock, write_private
+from fedwalk.util.files import RETRY, make_private_folder, try_lock, write_private
 
 T = TypeVar("T")
 
@@ -194,7 +194,8 @@ class AnswerStore:
 
     def _write_states(self, states: dict[str, Any]) -> None:
         text = json.dumps(states)
-        write_private(self._devices, f'{{"sha256": "{_checksum(text)}", "devices": {text}}}'.encode())
+        content = f'{{"sha256": "{_checksum(text)}", "devices": {text}}}'
+        write_private(self._devices, content, advice=f"Nothing was sent. {RETRY}")
 
     def _run_folder(self, run: str) -> Path | None:
         # `run` is a digest, so it has no characters with a meaning in a glob pattern.

@@ -38,17 +38,17 @@ def walk(graph: Graph, settings: Settings, on_progress: Progress) -> Walks:
 
 def releases(settings: Settings) -> Iterator[tuple[str, Release]]:
     """The graph itself."""
-    why = "the whole graph lies in one place"
-    yield "graph", Release.of(Unprotected(why), "the graph itself", why, by="everyone", ends=2)
+    why = "the whole graph is held by one party"
+    yield "graph", Release.of(Unprotected(why), "the graph itself", why, by="the party that holds the graph", ends=2)
 
 
 def privacy(settings: Settings, simulated: bool) -> PrivacyStatement:
     """No privacy."""
     return PrivacyStatement(
-        "none: the whole graph is in one place.",
+        "none: one party holds the whole graph.",
         nominal=("There is no ε: no noise is added anywhere.",),
         proved=("Nothing.",),
-        leaks=("The whole graph lies in one place; the party that runs this sees it.",),
+        leaks=("The whole graph is held by one party, which sees all of it.",),
     )
 
 

@@ -2,7 +2,7 @@
 
 It sends one bit for each pair that it owns ("is it an edge?", by randomised response), as a report of the ids whose bit
 is 1. When asked the same question again, the device sends the same report, which costs nothing, even if its neighbours
-have changed meanwhile: a new draw would reveal the change. Another question, for example in a new epoch, is a new
+have changed meanwhile: a new draw would reveal the change. Another question, for example with another ε, is a new
 release, whose cost is added to the ledger.
 """
 
@@ -48,7 +48,7 @@ class ReportDevice:
             if not self.ledger.spend(question, report_release(mechanism)):
                 raise ProtocolError(
                     f"device {self.identity}: has answered this before, but the report is lost, and another draw would "
-                    "be another release. Restore the stored state, or ask in another epoch."
+                    "be another release. Restore the stored state, or ask with another ε, whose cost is added."
                 )
             self.reports[question] = mechanism.release(self.identity, self.neighbours, plan, self.randomness)
             if self.keep is not None:

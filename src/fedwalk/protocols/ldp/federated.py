@@ -2,9 +2,9 @@
 
 roll → collected_reports → posterior → posterior_power → spectral, or → posterior → walks → skipgram.
 
-The devices' ids are those of the federation, so the question to a device doesn't depend on who else is present. A
-device without a report is left out, and so is what other devices reported about it. That post-processing costs no
-privacy (PROOFS.md, 4).
+The devices' ids are those of the federation, so the question to a device doesn't depend on which other devices are
+present. A device without a report is left out, and so is what other devices reported about it. That post-processing
+costs no privacy (PROOFS.md, 4).
 """
 
 from functools import partial

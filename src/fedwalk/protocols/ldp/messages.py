@@ -15,7 +15,7 @@ class ReportPlan:
 
     The key of the hash that decides each pair's owner is a constant of the protocol and not part of the plan: a server
     that chose it could make both ends of a pair its owner, and learn twice as much. Within an epoch a device sends one
-    report, even if its neighbours change; the next epoch is another release.
+    report, even if its neighbours change; another epoch would be another release. This version always asks in epoch 0.
     """
 
     phase: ClassVar[str] = "report plan"

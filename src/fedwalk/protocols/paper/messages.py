@@ -144,15 +144,15 @@ class Start:
 class Token:
     """Device → device: an unfinished walk, (remaining, ε, p) and the encoded entries so far.
 
-    `walk` is its number, by which the server knows which walks are finished. In a simulation the number also reveals
-    the start vertex (walk mod n) to the devices on the way.
+    `walk` is its number, by which the server knows which walks are finished. The number also reveals the start
+    vertex (walk mod n) to the devices on the way.
 
     Only the two devices see its content; the network that carries it sees that they are in contact.
     """
 
     phase: ClassVar[str] = "hops"
     route: ClassVar[str] = "device → device"
-    observers: ClassVar[tuple[str, ...]] = ("both devices", "the network: who contacts whom")
+    observers: ClassVar[tuple[str, ...]] = ("both devices", "the network: which device contacts which")
     device: int
     walk: int
     remaining: int

@@ -54,8 +54,8 @@ def decoded(target: AuditTarget, _: Progress) -> Iterator[Finding]:
     posterior = target.stages.get(POSTERIOR)
     guesses = most_likely(posterior, round(float(posterior.weights.sum()) / 2))
     said = (
-        "As many pairs as the decoder expects edges, those that it finds most likely. It knows more than a report: the "
-        "structure of all reports together, which ε doesn't hide; ε bounds what one edge adds."
+        "As many pairs as the decoder expects edges, those that it finds most likely. It uses all reports together: ε "
+        "doesn't hide the structure that they share; it bounds what one edge adds."
     )
     success, baseline = score_pairs(target.graph, guesses), score_at_random(target.graph, len(guesses))
     yield Finding.of("most likely", target.settings.protocol, ReportView, success, baseline, said)
@@ -93,7 +93,7 @@ def _epsilon_finding(attack: str, target: AuditTarget, bound: Bound, said: str) 
     verdict = (
         f"within the ledger's {proved:g}"
         if bound.epsilon <= proved
-        else f"above the ledger's {proved:g}. A correct device shows this in one audit of twenty: audit with "
+        else f"above the ledger's {proved:g}. A correct device shows this in at most one of twenty audits: audit with "
         "other seeds; if it stays above, the device is faulty"
     )
     sentence = f"{said}, so ε is at least {bound.epsilon:.2f} ({CONFIDENCE:.0%} confidence): {verdict}."

@@ -54,7 +54,7 @@ def are_reported(view: ReportView, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def most_likely(decoded: WeightedGraph, count: int) -> Pairs:
-    """The pairs that the decoder thinks most likely to be edges; `decoded` is made from the reports alone."""
+    """The pairs to which the decoder gives the highest probability; `decoded` is made from the reports alone."""
     rows = np.repeat(np.arange(decoded.vertices), np.diff(decoded.indptr))
     once = np.flatnonzero(rows < decoded.indices)
     chosen = once[np.argsort(-decoded.weights[once], kind="stable")[:count]]

@@ -67,7 +67,7 @@ def sequences(target: AuditTarget, _: Progress) -> Iterator[Finding]:
 
 
 def traffic(target: AuditTarget, on_progress: Progress) -> Iterator[Finding]:
-    """Who contacts whom, by the network that carries the tokens."""
+    """Which device contacts which, by the network that carries the tokens."""
     view, part = relay_view(target, on_progress), recorded_settings(target)
     said = (
         "Devices that exchange a token are taken for neighbours. Recorded: "

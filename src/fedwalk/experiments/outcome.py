@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedwalk.experiments.setup import Setup
-from fedwalk.experiments.trials import Measured, Request
+from fedwalk.experiments.trials import Measured, Trial
 from fedwalk.settings import Settings
 
 MIN_TOLERANCE = 1.0
@@ -60,7 +60,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Outcome:
     """The outcome of one experiment."""
 
     key: str
@@ -76,8 +76,8 @@ class Experiment:
     """A figure or table: the trials it needs, and how it presents their results."""
 
     key: str
-    requests: Callable[[Setup], list[Request]]
-    present: Callable[[Setup, "Results"], Finding]
+    trials: Callable[[Setup], list[Trial]]
+    present: Callable[[Setup, "Results"], Outcome]
 
 
 class Results:
@@ -118,9 +118,9 @@ def for_seeds(setup: Setup, change: Mapping[str, Any]) -> list[Settings]:
     return [Settings.from_mapping({**usual, "seed": seed}) for seed in range(setup.seeds)]
 
 
-def requests(setup: Setup, changes: Sequence[Mapping[str, Any]], ratios: tuple[float, ...]) -> list[Request]:
-    """A request for each change and seed."""
-    return [Request(settings, ratios) for change in changes for settings in for_seeds(setup, change)]
+def trials_of(setup: Setup, changes: Sequence[Mapping[str, Any]], ratios: tuple[float, ...]) -> list[Trial]:
+    """A trial for each change and seed."""
+    return [Trial(settings, ratios) for change in changes for settings in for_seeds(setup, change)]
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
