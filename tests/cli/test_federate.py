@@ -297,7 +297,9 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("remove", federation, "unknown"), "No holder is called 'unknown'"),
         (("run", federation, "-o", elsewhere), "its server isn't running"),
         (("run", federation, "-o", elsewhere, "--config", baseline), "a federation runs paper or ldp"),
-        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "a federation runs paper or ldp"),
+        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "invalid choice: 'deepwalk'"),
+        (("demo", "-o", elsewhere, "--protocol", "deepwalk"), "invalid choice: 'deepwalk'"),
+        (("enrol", elsewhere, "--allow", "deepwalk"), "invalid choice: 'deepwalk'"),
         (("demo", "-o", tmp_path), "isn't an earlier demo's"),
     ):
         result = fedwalk("federate", *words)
@@ -494,6 +496,35 @@ def test_a_holder_that_flower_refuses_is_named_and_the_others_are_registered(
         ("clinic", "not registered"),
         ("ward", "registered"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--epsilon", "0"), "epsilon = 0"),
+        (("--protocol", "ldp", "--epsilon", "1000"), "epsilon = 1000"),
+        (("--walks", "0"), "walks = 0"),
+        (("--walks", str(2**40), "--vertices", str(1000)), "walks = "),
+        (("--patience", "0"), "patience = 0"),
+        (("--holders", "0"), "holders = 0"),
+        (("--holders", "401"), "holders = 401"),
+        (("--seed", "-1"), "seed = -1"),
+        (("--seed", str(2**63)), "seed = "),
+        (("--vertices", "0"), "vertices"),
+        (("--graph", "missing.edges"), "missing.edges"),
+        (("--protocol", "deepwalk"), "deepwalk"),
+    ],
+)
+def test_the_demo_checks_its_settings_before_it_deletes_an_earlier_one(
+    fedwalk: Command, tmp_path: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    mark = tmp_path / "demo" / "server" / "federation.toml"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    result = fedwalk("federate", "demo", "-o", tmp_path / "demo", *words)
+    assert result.code == 2
+    assert complaint in result.err
+    assert mark.exists()
 
 
 @pytest.mark.slow

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GROUP = "fedwalk.protocols"
 OURS = ("paper", "ldp", "deepwalk")
 """Each is a folder here with a module `protocol`."""
+FEDERATED = ("paper", "ldp")
+"""The names of `federated_protocols()`, for command lines, which must not import the protocols; a test compares them."""
 
 _registered: "dict[str, Protocol]" = {}
 

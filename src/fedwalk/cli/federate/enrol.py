@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, folder_argument
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import OURS
+from fedwalk.protocols.registry import FEDERATED
 from fedwalk.util.text import counted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_parsers(commands: Commands) -> None:
                         help="where other holders reach this one; not needed if only ldp is allowed")  # fmt: skip
     parser.add_argument("--listen", metavar="HOST:PORT", help="what it listens on (default 0.0.0.0 and that port)")
     parser.add_argument(
-        "--allow", action="append", choices=OURS, metavar="PROTOCOL",
+        "--allow", action="append", choices=FEDERATED, metavar="PROTOCOL",
         help="allow this protocol in addition to ldp; paper's privacy loss is unbounded (default: only ldp)",
     )  # fmt: skip
     parser.add_argument(

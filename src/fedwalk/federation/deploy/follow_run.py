@@ -49,9 +49,7 @@ def run(
     roll call. `local` are holders on this machine: progress then includes their counts of finished walks, which the
     server doesn't know.
     """
-    check_settings(settings)
-    if not 0 < patience <= MAX_PATIENCE:
-        raise SettingsError(f"patience = {patience:g}: must be above 0 and at most {MAX_PATIENCE:g} seconds.")
+    check_run(settings, patience)
     _check_server_running(folder)
     job = {
         "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
@@ -73,6 +71,13 @@ def run(
         with _flower_run(folder, job) as events:
             _pass_on(_follow(folder, events, local), on_progress)
     return read_run(output)
+
+
+def check_run(settings: Settings, patience: float) -> None:
+    """Refuse settings that a federated run can't have."""
+    check_settings(settings)
+    if not 0 < patience <= MAX_PATIENCE:
+        raise SettingsError(f"patience = {patience:g}: must be above 0 and at most {MAX_PATIENCE:g} seconds.")
 
 
 @contextmanager
