@@ -274,9 +274,9 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
     elsewhere, baseline = tmp_path / "elsewhere", tmp_path / "baseline.toml"
     baseline.write_text('protocol = "deepwalk"\n')
     for words, complaint in (
-        (("server", elsewhere), "federation.toml: is not there"),
-        (("holder", elsewhere), "holder.toml: is not there"),
-        (("holder", holder), "authority.pem: is not there. It comes with the operator's pass"),
+        (("server", elsewhere), "federation.toml: does not exist"),
+        (("holder", elsewhere), "holder.toml: does not exist"),
+        (("holder", holder), "authority.pem: does not exist. It comes with the operator's pass"),
         (("status", elsewhere), "is neither a federation nor a holder"),
         (("down", elsewhere), "is neither a federation nor a holder"),
         (("init", federation, "--address", address), "is a federation already"),
@@ -284,7 +284,7 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("init", elsewhere, "--address", address, "--largest-answer", "-1"), "largest_answer: must be a number from"),
         (("enrol", holder, "--listen", "7443"), "listen = '7443': isn't host:port"),
         (("admit", federation, holder / "holder.toml"), "holder.toml"),
-        (("remove", elsewhere, "clinic"), "federation.toml: is not there"),
+        (("remove", elsewhere, "clinic"), "federation.toml: does not exist"),
         (("renew", elsewhere), "is neither a federation nor a holder"),
         (("renew", federation, "--overlap", "3"), "--overlap can only be used with --authority"),
         (("renew", federation, "--authority", "--address", address), "--authority and --address can't be combined"),

@@ -60,7 +60,7 @@ def show_certificate(folder: HolderFolder) -> None:
         cls: Any, /, address: str, insecure: bool, roots: Any, interceptors: Any, **more: Any
     ) -> Any:
         # Flower's own TLS settings are ignored: with `insecure` it would not check the server at all.
-        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder.path), **more)
+        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder), **more)
 
     install(f"{FLEET_CLIENT}.from_server_address", classmethod(from_server_address))
 

@@ -6,7 +6,7 @@ File names are fixed and declared here. What operators and owners may choose sta
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -68,7 +68,7 @@ class FileIn:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, folder: "FederationFolder | HolderFolder", kind: type | None = None) -> Path:
+    def __get__(self, folder: "FederationFolder | HolderFolder | LocalApiFolder", kind: type | None = None) -> Path:
         return folder.path / self._name
 
 
@@ -162,6 +162,16 @@ class HolderFolder:
         # A simulation has a store of its own: its answers protect nothing and must never be given in a real run.
         return self.path / ("answers" if self.settings().simulation_seed is None else "answers-simulated")
 
+    @property
+    def private_keys(self) -> tuple[Path, Path]:
+        """The private keys: for TLS, and of the SuperNode. A folder of new keys has them under the same names."""
+        return self.key, self.node_key
+
+    @property
+    def local_api(self) -> "LocalApiFolder":
+        """The certificate of the SuperNode's own API."""
+        return LocalApiFolder(self.flower / "local")
+
     def settings(self) -> HolderSettings:
         """The owner's choices."""
         self.check_no_old_store()
@@ -184,6 +194,17 @@ class HolderFolder:
         """The authority's certificate, and the holder's certificate and key, once it is admitted."""
         hint = "It comes with the operator's pass: fedwalk federate holder FOLDER --pass FILE"
         return _credentials((self.authority, self.certificate, self.key), hint)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalApiFolder:
+    """The certificate of a SuperNode's own API, which only the holder's own processes trust."""
+
+    path: Path
+
+    authority = FileIn("authority.pem")
+    certificate = FileIn("server.pem")
+    key = FileIn("server.key")
 
 
 S = TypeVar("S", FederationSettings, HolderSettings)
@@ -216,7 +237,7 @@ def read_settings(path: Path, kind: type[S]) -> S:
     """Read and check a file of settings; InputError says what is wrong with it and what to do."""
     command = COMMANDS[kind]
     if not path.is_file():
-        raise InputError(f"{path}: is not there. Name a folder that `{command}` made.")
+        raise InputError(f"{path}: does not exist. Name a folder that `{command}` made.")
     try:
         table = _parse_toml(read_bounded(path, MAX_BYTES))
         # First of all: in a file of another format the names would seem to be wrong.
@@ -293,8 +314,12 @@ def _check_names(kind: type[Any], table: dict[str, Any], prefix: str = "") -> No
     known = {field.name: field for field in fields(kind)}
     if unknown := sorted(table.keys() - known.keys()):
         raise ValueError(f"there is no setting {prefix + unknown[0][:80]!r}; known are {', '.join(known)}")
-    if missing := [name for name, field in known.items() if field.default is MISSING and name not in table]:
+    if missing := [name for name, field in known.items() if _is_required(field) and name not in table]:
         raise ValueError(f"the setting {prefix + missing[0]!r} is missing")
+
+
+def _is_required(field: "Field[Any]") -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _check_types(kind: type[Any], table: dict[str, Any]) -> None:
@@ -312,6 +337,6 @@ def _credentials(files: Iterable[Path], hint: str) -> Credentials:
     contents = []
     for file in files:
         if not file.is_file():
-            raise InputError(f"{file}: is not there. {hint}")
+            raise InputError(f"{file}: does not exist. {hint}")
         contents.append(file.read_bytes())
     return Credentials(*contents)
