@@ -16,6 +16,7 @@ from fedwalk.federation.holder.terms import Terms
 from fedwalk.federation.membership.folders import HolderFolder, write_settings
 from fedwalk.federation.wire.flower_records import to_records
 from fedwalk.federation.wire.questions import ReportsQuestion, RollQuestion, VectorsQuestion, WalksAnswer, unpack
+from fedwalk.protocols.registry import federated_protocols
 from fedwalk.settings import Settings
 from helpers.local_holders import BrokenOffError, InProcessFederation, make_in_process_federation
 
@@ -152,3 +153,17 @@ def test_a_budget_that_is_spent_is_refused_at_the_roll_call_before_others_releas
         federation.run(refused, replace(chosen, epsilon=3.0), tmp_path / "second", min_holders=2)
     assert refused.phases() == ["roll"]
     assert holder_status(federation.folders["holder-1"].path)["released"] == "epsilon 4 per edge, over all runs"
+
+
+def test_the_protocol_says_what_is_checked_at_the_roll_call(
+    federation: InProcessFederation, holder: HolderFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agree(holder, protocols=("ldp",), budget=5.0)
+    question = replace(roll(federation, "ldp"), epsilon=6.0)
+    with pytest.raises(BudgetError, match="budget of 5"):
+        ask(holder, "roll", question)
+    # A protocol with a bound, but without reports, is not checked as if it were `ldp`.
+    known = federated_protocols()
+    without = {**known, "ldp": replace(known["ldp"], report_plan=None)}
+    monkeypatch.setattr(client_app, "federated_protocols", lambda: without)
+    assert ask(holder, "roll", question)["holder"] == "holder-0"

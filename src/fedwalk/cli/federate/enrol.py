@@ -98,5 +98,7 @@ def _changed(before: "HolderSettings", options: argparse.Namespace) -> "HolderSe
 
 
 def _allowed(more: list[str]) -> tuple[str, ...]:
-    """ldp, and the further protocols that the owner allows."""
-    return tuple(dict.fromkeys(["ldp", *more]))
+    """The protocols that every holder allows by default, and the further ones that this owner allows."""
+    from fedwalk.federation.holder.terms import default_protocols
+
+    return tuple(dict.fromkeys([*default_protocols(), *more]))

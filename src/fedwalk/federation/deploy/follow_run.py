@@ -19,6 +19,7 @@ from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
 from fedwalk.federation.server.execute import EVENTS, check_settings
 from fedwalk.federation.shared_files import read_events, read_progress, read_run_id
 from fedwalk.federation.wire.questions import MAX_PATIENCE
+from fedwalk.protocols.stages import WALKS
 from fedwalk.run.folder import FREE_TO_CHANGE, RECORD_FILE, holds_run, open_run_folder
 from fedwalk.run.record import RunRecord, read_run
 from fedwalk.run.stages import StageProgress
@@ -192,7 +193,7 @@ def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder
         if not arrived and not alive:
             what = "the run's process" if is_running(folder.state) else "the server"
             raise RunError(f"{what} has ended: {log_tail(folder.log)}. Fix the problem and continue with --resume.")
-        if stage == "walks" and local:
+        if stage == WALKS.name and local:
             yield from _walk_progress(local, began)
         time.sleep(POLL)
 
@@ -209,4 +210,4 @@ def _walk_progress(local: Sequence[HolderFolder], began: float) -> Iterator[dict
     if total := sum(progress["begun"] for progress in current):
         done = sum(progress["finished"] for progress in current)
         # The stage is done only when the server says so.
-        yield {"stage": "walks", "done": min(done, total - 1), "total": total}
+        yield {"stage": WALKS.name, "done": min(done, total - 1), "total": total}

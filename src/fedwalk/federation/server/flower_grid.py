@@ -23,7 +23,7 @@ from fedwalk.errors import ProtocolError
 from fedwalk.federation.flower_guards.grid_errors import CLIENT_APP_CRASHED, NODE_UNAVAILABLE, GridError
 from fedwalk.federation.server.coordinator import Failure
 from fedwalk.federation.wire.flower_records import MAX_BYTES, REFUSAL, fields_from_records, to_records
-from fedwalk.federation.wire.questions import Fields
+from fedwalk.federation.wire.questions import WALKS_PHASE, Fields
 
 MAX_WALK_SECONDS = 7 * 86400.0
 """How long a walk phase may take, and therefore how long Flower keeps a question."""
@@ -85,7 +85,7 @@ class FlowerChannel:
         """Send all questions, repeatedly if necessary; yield the outcomes as they arrive."""
         now = time.monotonic()
         pending = {holder: _Pending(question, now) for holder, question in questions.items()}
-        walks = any(_phase(question) == "walks" for question in questions.values())
+        walks = any(question.phase == WALKS_PHASE.name for question in questions.values())
         able, answered, end = len(pending), 0, float("inf")
         while pending:
             for holder, outcome in self._poll(pending, walks=walks):
@@ -118,7 +118,7 @@ class FlowerChannel:
         return outcomes
 
     def _send(self, holder: str, one: _Pending) -> None:
-        kind = f"query.{_phase(one.question)}"
+        kind = f"query.{one.question.phase}"
         records = to_records(one.question)
         message = Message(records, dst_node_id=self._nodes[holder], message_type=kind, ttl=MAX_WALK_SECONDS)
         # For a message that the SuperLink rejects, Flower returns no id, or None.
@@ -177,10 +177,6 @@ class FlowerChannel:
             return [Failure(str(error), refused=True)]
         except Exception as error:
             return [Failure(f"the answer can't be decoded ({type(error).__name__})", refused=True)]
-
-
-def _phase(question: Any) -> str:
-    return type(question).__name__.removesuffix("Question").lower()
 
 
 _ASK_AGAIN = {NODE_UNAVAILABLE, CLIENT_APP_CRASHED}
