@@ -14,6 +14,7 @@ import tomli_w
 
 from fedwalk import __version__
 from fedwalk.errors import FedWalkError, InputError
+from fedwalk.federation.holder.answer_store import NEW_HOLDER
 from fedwalk.federation.holder.terms import Terms
 from fedwalk.federation.membership.keys import Credentials
 from fedwalk.federation.names import check_address, check_listen, check_name
@@ -25,7 +26,7 @@ FORMAT = 2
 meaning. Format 1 had no number; it called the answer store `memory`."""
 MAX_BYTES = 1 << 20
 """Largest file of settings that is read."""
-FORMAT_1_STORE = "memory"
+FORMAT_1_STORES = ("memory", "memory-simulated")
 
 
 class FormatError(InputError):
@@ -183,12 +184,12 @@ class HolderFolder:
         The store contains the devices' ledgers. A holder that started with an empty store beside it would silently
         forget what they have released, even if `holder.toml` has been edited to look like the present format.
         """
-        store = self.path / FORMAT_1_STORE
-        if store.exists():
-            raise FormatError(
-                f"{store}: is an answer store of format 1; this fedwalk ({__version__}) reads format {FORMAT}. "
-                f"{REMEDIES[HolderSettings]}"
-            )
+        for store in (self.path / name for name in FORMAT_1_STORES):
+            if store.exists():
+                raise FormatError(
+                    f"{store}: is an answer store of format 1; this fedwalk ({__version__}) reads format {FORMAT}. "
+                    f"{REMEDIES[HolderSettings]}"
+                )
 
     def credentials(self) -> Credentials:
         """The authority's certificate, and the holder's certificate and key, once it is admitted."""
@@ -212,8 +213,7 @@ COMMANDS = {FederationSettings: "fedwalk federate init", HolderSettings: "fedwal
 """The command that makes a folder with these settings."""
 REMEDIES = {
     FederationSettings: "Make a new federation in another folder: `fedwalk federate init`. All holders enrol again.",
-    HolderSettings: "Make a new holder in another folder: `fedwalk federate enrol`. Do not delete the old folder, "
-    "which holds what the devices have already released. The new holder doesn't know it: lower its --budget.",
+    HolderSettings: NEW_HOLDER,
 }
 """What to do about a folder of an older format."""
 
