@@ -27,7 +27,7 @@ from fedwalk.federation.deploy.services import read_tag
 from fedwalk.federation.membership.folders import FederationFolder, HolderFolder, write_settings
 from fedwalk.federation.membership.keys import authority_fingerprint, certificate_end, server_certificate
 from fedwalk.federation.membership.requests import read_request
-from fedwalk.federation.server.statistics import RunStatistics
+from fedwalk.federation.server.statistics import FederationFacts, RunStatistics, WalkCount
 from helpers.commands import SOON, start_command
 from helpers.enrolment import authority_of, dated_pass, with_fingerprint
 
@@ -202,10 +202,16 @@ def test_admission_shows_the_certificates_end_which_the_authoritys_end_limits(
 
 
 def test_counts_of_holders_are_in_the_singular_for_one() -> None:
-    account = RunStatistics("run", {"ann": 1}, interrupted=Counter(ann=1), unreachable=Counter(bob=1)).as_dict()
-    facts = dict(federation_facts({**account, "embedded": 1}, 0))
+    statistics = RunStatistics("run", {"ann": 1}, interrupted=Counter(ann=1), unreachable=Counter(bob=1))
+    facts = dict(federation_facts(FederationFacts(1, statistics), 0))
     assert facts["interrupted"] == "ann, 1 time: it returned, and its walks were reissued"
     assert facts["unreachable"] == "bob, for 1 other holder: check its port and its address"
+
+
+def test_reissued_walks_are_not_shown_as_a_part_of_the_finished_ones() -> None:
+    statistics = RunStatistics("run", {"ann": 1}, walks=WalkCount(asked=10, started=18, finished=9, lost=1, reissued=8))
+    facts = dict(federation_facts(FederationFacts(1, statistics), 0))
+    assert facts["finished"] == "9 of 10 walks, 1 lost; 8 reissues"
 
 
 def test_nothing_private_is_in_the_request(holder: Path) -> None:

@@ -149,7 +149,10 @@ def test_a_budget_that_is_spent_is_refused_at_the_roll_call_before_others_releas
     federation.run(again, chosen, tmp_path / "same")
     assert again.phases() == ["roll", "reports"]
     refused = federation.holders()
-    with pytest.raises(ProtocolError, match=r"1 of 2 holders answered the roll call: .* budget of 5 are spent"):
+    with pytest.raises(
+        ProtocolError,
+        match=r"1 of 2 holders answered the roll call, and the run needs at least 2: .* budget of 5 are spent",
+    ):
         federation.run(refused, replace(chosen, epsilon=3.0), tmp_path / "second", min_holders=2)
     assert refused.phases() == ["roll"]
     assert holder_status(federation.folders["holder-1"].path)["released"] == "epsilon 4 per edge, over all runs"

@@ -49,10 +49,10 @@ all holders in the walk plan, and they would refuse the plan: one hostile holder
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no usable answer; `refused` if one arrived but couldn't be read."""
+    """Why there is no usable answer; `invalid` if one arrived but couldn't be read."""
 
     reason: str
-    refused: bool = False
+    invalid: bool = False
 
 
 class HolderChannel(Protocol):
@@ -89,14 +89,14 @@ class Coordinator:
         on_progress(0, len(questions))
         for holder, outcome in self.channel.ask(questions):
             if isinstance(outcome, Failure):
-                self.statistics.lose(holder, phase.name, outcome.reason, refused=outcome.refused)
+                self.statistics.lose(holder, phase.name, outcome.reason, invalid=outcome.invalid)
             else:
                 try:
                     answer = unpack(phase.answer, outcome)
                     check(holder, answer)
                     answers[holder] = answer
                 except ProtocolError as error:
-                    self.statistics.lose(holder, phase.name, str(error), refused=True)
+                    self.statistics.lose(holder, phase.name, str(error), invalid=True)
             on_progress(len(answers), len(questions))
         # Not in the order of arrival: results must not depend on which holder was faster.
         return {holder: answers[holder] for holder in questions if holder in answers}
@@ -120,8 +120,8 @@ class Coordinator:
         if len(answers) < self.min_holders:
             reasons = self.statistics.reasons()
             raise ProtocolError(
-                f"{len(answers)} of {self.min_holders} holders answered the roll call: {reasons}. Wait for the others "
-                "and run again, or lower --need."
+                f"{len(answers)} of {len(holders)} holders answered the roll call, and the run needs at least "
+                f"{self.min_holders}: {reasons}. Wait for the others and run again, or lower --min-holders."
             )
         # The order defines the places: later phases name a vertex by its index in this array.
         return np.sort(np.concatenate([answer.devices for answer in answers.values()])).astype(np.int32)
