@@ -130,8 +130,8 @@ def test_a_resumed_run_keeps_its_patience_and_so_its_questions(federation: InPro
 def test_more_walks_than_the_owner_allows_are_refused_at_the_roll_call(
     federation: InProcessFederation, tmp_path: Path
 ) -> None:
-    agree(federation.folders["holder-0"], protocols=("paper",), most_walks=2)
-    agree(federation.folders["holder-1"], protocols=("paper",), most_walks=3)
+    agree(federation.folders["holder-0"], protocols=("paper",), max_walks=2)
+    agree(federation.folders["holder-1"], protocols=("paper",), max_walks=3)
     channel, chosen = federation.holders(), Settings(walks=3, walk_length=5, dim=4, threads=1)
     with pytest.raises(ProtocolError, match=r"1 of 2 holders .* 3 walks per device, .* agreed to 2"):
         federation.run(channel, chosen, tmp_path / "run", min_holders=2)

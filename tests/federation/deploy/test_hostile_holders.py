@@ -83,7 +83,7 @@ def up(graph: Graph, orders: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _small_answers(up: Running) -> None:
     server = up.federation.server
-    write_settings(server.settings_file, replace(server.settings(), largest_answer=MAX_BATCH_BYTES))
+    write_settings(server.settings_file, replace(server.settings(), max_answer=MAX_BATCH_BYTES))
 
 
 def test_holders_with_malformed_answers_are_left_out_and_the_others_go_on(

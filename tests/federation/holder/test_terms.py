@@ -61,9 +61,9 @@ def test_reports_need_consent_to_ldp_and_may_have_a_budget() -> None:
 
 
 def test_no_device_starts_more_walks_than_its_owner_allows() -> None:
-    few = Terms(("paper",), most_walks=10)
+    few = Terms(("paper",), max_walks=10)
     check_terms(few, walks(340))
-    with pytest.raises(ProtocolError, match=r"11 walks per device, but .* agreed to 10.* raise `most_walks`"):
+    with pytest.raises(ProtocolError, match=r"11 walks per device, but .* agreed to 10.* raise `max_walks`"):
         check_terms(few, walks(341))
 
 
@@ -77,9 +77,9 @@ def test_no_device_starts_more_walks_than_its_owner_allows() -> None:
         {"budget": math.nan},
         {"budget": "8"},
         {"budget": True},
-        {"most_walks": 0},
-        {"most_walks": 1.5},
-        {"most_walks": True},
+        {"max_walks": 0},
+        {"max_walks": 1.5},
+        {"max_walks": True},
     ],
 )
 def test_terms_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:

@@ -21,8 +21,8 @@ from helpers.enrolment import SERVER, settings
     "text",
     [
         "no toml", "name = 3", 'name = "a"\naddress = "b:1"', 'name = "a"\naddress = "b:1"\nlisten = 5',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = "much"',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = true',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nmax_answer = "much"',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nmax_answer = true',
         'name = "a"\naddress = "b:1"\nlisten = "b:1"\nother = 1', "\x00",
     ],
 )  # fmt: skip
@@ -57,7 +57,7 @@ def test_an_unknown_term_is_named(tmp_path: Path) -> None:
     "terms",
     [
         "terms = 5", "[terms]\nprotocols = 5", '[terms]\nprotocols = "ldp"', "[terms]\nbudget = -1",
-        '[terms]\nbudget = "all"', "[terms]\nmost_walks = 0.5", "[terms]\nmore = 1", "",
+        '[terms]\nbudget = "all"', "[terms]\nmax_walks = 0.5", "[terms]\nmore = 1", "",
         "simulation_seed = 1.5\n[terms]", "simulation_seed = true\n[terms]",
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ from fedwalk.util.files import is_locked, try_lock, write_private
 from fedwalk.util.signals import postponed
 
 POLL = 0.2
-"""Seconds between two looks at a run's events."""
+"""Seconds between two polls of a run's events."""
 START_TIMEOUT = 120.0
 """Seconds that the server may take to begin a run."""
 END_TIMEOUT = 60.0
@@ -52,7 +52,7 @@ def run(
     """
     check_run(settings, patience)
     _check_server_running(folder)
-    job = {
+    request = {
         "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
         "keep_walks": keep_walks, "min_holders": min_holders,
         "settings": {name: value for name, value in settings.as_dict().items() if value is not None},
@@ -69,7 +69,7 @@ def run(
         except FlowerError as error:
             # The other holders can take part; `min_holders` decides whether they are enough.
             warnings.warn(str(error), FedWalkWarning, stacklevel=2)
-        with _flower_run(folder, job) as events:
+        with _flower_run(folder, request) as events:
             _pass_on(_follow(folder, events, local), on_progress)
     return read_run(output)
 
@@ -95,22 +95,23 @@ def _only_run(folder: FederationFolder) -> Iterator[None]:
 
 
 @contextmanager
-def _flower_run(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
-    """Start Flower's run of this job; the block follows its file of events. An interrupt of the block stops the run."""
+def _flower_run(folder: FederationFolder, request: dict[str, Any]) -> Iterator[Path]:
+    """Start the requested run; the block follows its file of events. An interrupt of the block stops the run."""
     # A run that an earlier command left behind. Flower may have ended it, or may not know it if its database is new.
     with suppress(FlowerError):
         _stop_flower_run(folder)
     delete_ended_runs(folder.database)
-    path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
-    events = Path(job["output"]) / EVENTS
+    path = folder.path.resolve() / f"run-request-{secrets.token_hex(8)}.json"
+    events = Path(request["output"]) / EVENTS
     # Events of an earlier run in this folder would be taken for this one's.
     events.unlink(missing_ok=True)
-    write_private(path, json.dumps(job, indent=1))
+    write_private(path, json.dumps(request, indent=1))
     try:
         try:
             # A signal between the two steps would leave a run whose id isn't written down.
             with postponed():
-                answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
+                config = f"run_request={json.dumps(str(path))}"
+                answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", config)
                 write_private(folder.flower_run, str(answer["run-id"]))
             yield events
         except KeyboardInterrupt:
@@ -127,7 +128,7 @@ def _flower_run(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]
 def _stop_flower_run(folder: FederationFolder) -> None:
     """Stop the run whose id is in `flower-run`, if there is one.
 
-    Otherwise its holders would wait a minute for the rest of a question.
+    Otherwise a holder that is receiving a question would wait a minute for its missing parts.
     """
     if folder.flower_run.exists():
         flwr(folder, "stop", read_run_id(folder.flower_run))
@@ -139,8 +140,10 @@ def _await_end(folder: FederationFolder) -> None:
     end = time.monotonic() + END_TIMEOUT
     while is_locked(folder.run_lock):
         if time.monotonic() > end:
-            text = f"the server still computes after {END_TIMEOUT:g} s; it stops after this stage. Resume the run then."
-            warnings.warn(text, FedWalkWarning, stacklevel=2)
+            text = (
+                f"the server's process of this run hasn't ended in {END_TIMEOUT:g} s. It ends after the current stage;"
+            )
+            warnings.warn(f"{text} use --resume then.", FedWalkWarning, stacklevel=2)
             return
         time.sleep(POLL)
 

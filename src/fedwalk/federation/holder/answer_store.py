@@ -128,7 +128,8 @@ class AnswerStore:
     def keep_snapshot(self, run: str, neighbours: KnownNeighbours) -> KnownNeighbours:
         """Store the neighbour lists for the run's later phases; if the run has some already, those are returned."""
         earlier = self.snapshot(run)
-        # A repeated roll call must not replace the snapshot: the run's answers would mix two versions of the neighbour lists.
+        # A repeated roll call must not replace the snapshot: the run's answers would mix two versions of the neighbour
+        # lists.
         if earlier is None:
             self._write(_digest(run), "snapshot", pack(neighbours))
         return earlier or neighbours

@@ -31,7 +31,7 @@ class Terms:
         about the neighbour lists.
     budget
         The maximum ε per edge that all runs together may cost; None for no limit.
-    most_walks
+    max_walks
         The maximum number of walks that each device may start in a run; None for no limit.
 
     Examples
@@ -45,19 +45,19 @@ class Terms:
 
     protocols: tuple[str, ...] = field(default_factory=default_protocols)
     budget: float | None = None
-    most_walks: int | None = None
+    max_walks: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.protocols:
             if name not in federated_protocols():
                 able = " or ".join(federated_protocols())
                 raise SettingsError(f"protocols: holders can't take part in {name!r}; choose {able}.")
-        budget, most = self.budget, self.most_walks
+        budget, max_walks = self.budget, self.max_walks
         # A comparison with NaN is False, so NaN is refused, too.
         if budget is not None and not (_is_number(budget) and 0 < budget < math.inf):
             raise SettingsError(f"budget = {budget!r}: must be a finite number above 0, or left out.")
-        if most is not None and not (_is_number(most) and isinstance(most, int) and most >= 1):
-            raise SettingsError(f"most_walks = {most!r}: must be a whole number, at least 1, or left out.")
+        if max_walks is not None and not (_is_number(max_walks) and isinstance(max_walks, int) and max_walks >= 1):
+            raise SettingsError(f"max_walks = {max_walks!r}: must be a whole number, at least 1, or left out.")
 
     @property
     def need_address(self) -> bool:
@@ -89,10 +89,10 @@ def check_terms(terms: Terms, question: Question) -> None:
             "anyway, the owner has to take `budget` out of the holder's terms (holder.toml)."
         )
     num_walks = _walks_per_device(question)
-    if terms.most_walks is not None and num_walks > terms.most_walks:
+    if terms.max_walks is not None and num_walks > terms.max_walks:
         raise ProtocolError(
-            f"{num_walks} walks per device, but the owner of this holder has agreed to {terms.most_walks}. To take "
-            "part, the owner has to raise `most_walks` in the holder's terms (holder.toml)."
+            f"{num_walks} walks per device, but the owner of this holder has agreed to {terms.max_walks}. To take "
+            "part, the owner has to raise `max_walks` in the holder's terms (holder.toml)."
         )
 
 

@@ -35,15 +35,15 @@ class FormatError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class FederationSettings:
-    """The operator's choices: the address that holders connect to, what the server listens on, the largest answer.
+    """The operator's choices: the address that holders connect to, what the server listens on, the size limit.
 
-    `largest_answer` is in bytes, for one holder in one run; the server refuses what exceeds it before storing it.
+    `max_answer` is in bytes, for one holder in one run; the server refuses what exceeds it before storing it.
     """
 
     name: str
     address: str
     listen: str
-    largest_answer: int = 256 << 20
+    max_answer: int = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ def _is_required(field: "Field[Any]") -> bool:
 
 def _check_types(kind: type[Any], table: dict[str, Any]) -> None:
     for name, hint in get_type_hints(kind).items():
-        # `bool` is a subclass of `int`: largest_answer = true must not count as 1.
+        # `bool` is a subclass of `int`: max_answer = true must not count as 1.
         if name in table and (not isinstance(table[name], hint) or isinstance(table[name], bool)):
             raise InputError(f"{name} = {repr(table[name])[:80]} has the wrong type")
         # tomllib reads integers of any length.
