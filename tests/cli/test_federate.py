@@ -77,7 +77,7 @@ def test_enrolling_again_changes_only_the_options_that_are_given(
     fedwalk: Command, holder: Path, tmp_path: Path
 ) -> None:
     folder = HolderFolder(holder)
-    terms = replace(folder.settings().terms, protocols=("ldp", "paper"), most_walks=5)
+    terms = replace(folder.settings().terms, protocols=("ldp", "paper"), max_walks=5)
     edited = replace(folder.settings(), terms=terms, simulation_seed=3, listen="127.0.0.1:1234")
     write_settings(folder.settings_file, edited)
     with (tmp_path / "neighbours.adj").open("a") as neighbours:
@@ -140,12 +140,12 @@ def test_a_new_authority_is_shown_with_what_is_left_to_do(fedwalk: Command, fede
     assert "send each its new pass" in result.out
     shown = fedwalk("federate", "status", federation).out
     assert fingerprint in shown
-    assert "trusted, good for 30 days; passes by it: clinic" in " ".join(shown.split())
+    assert "trusted, valid for 30 days; passes signed by it: clinic" in " ".join(shown.split())
     assert fedwalk(*admit).code == 0
-    assert "no pass is by it" in " ".join(fedwalk("federate", "status", federation).out.split())
+    assert "no pass signed by it" in " ".join(fedwalk("federate", "status", federation).out.split())
     result = fedwalk("federate", "renew", federation, "--authority", "--overlap", "0")
     assert "move its authority.pem away" in result.out
-    assert "not trusted; passes by it: clinic" in " ".join(fedwalk("federate", "status", federation).out.split())
+    assert "not trusted; passes signed by it: clinic" in " ".join(fedwalk("federate", "status", federation).out.split())
 
 
 def test_new_keys_of_a_holder_are_shown_with_what_is_left_to_do(
@@ -157,7 +157,7 @@ def test_new_keys_of_a_holder_are_shown_with_what_is_left_to_do(
     request, _, fingerprint = with_fingerprint(holder / "request.json")
     assert f"Its fingerprint, to be read out by phone: {fingerprint}" in result.out
     assert f"fedwalk federate holder {holder} --pass FILE" in result.out
-    assert "wait for the operator's pass" in fedwalk("federate", "status", holder).out
+    assert "come into use with the operator's next pass" in fedwalk("federate", "status", holder).out
     assert fedwalk("federate", "admit", federation, request, "--fingerprint", fingerprint).code == 0
 
 
@@ -287,7 +287,7 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("down", elsewhere), "is neither a federation nor a holder"),
         (("init", federation, "--address", address), "is a federation already"),
         (("init", elsewhere, "--address", address, "--listen", "0.0.0.0:99999"), "0.0.0.0:99999': isn't host:port"),
-        (("init", elsewhere, "--address", address, "--largest-answer", "-1"), "largest_answer: must be a number from"),
+        (("init", elsewhere, "--address", address, "--max-answer", "-1"), "max_answer: must be a number from"),
         (("enrol", holder, "--listen", "7443"), "listen = '7443': isn't host:port"),
         (("admit", federation, holder / "holder.toml"), "holder.toml"),
         (("remove", elsewhere, "clinic"), "federation.toml: does not exist"),
@@ -296,7 +296,7 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
         (("renew", federation, "--authority", "--address", address), "--authority and --address can't be combined"),
         (("renew", federation, "--authority", "--overlap", "999"), "The overlap can't be 999 days"),
         (("renew", holder, "--days", "3"), "is a holder, for which `renew` has no options"),
-        (("holder", holder, "--older-pass"), "--older-pass goes with --pass FILE"),
+        (("holder", holder, "--older-pass"), "--older-pass requires --pass FILE"),
         (("enrol", elsewhere, "--name", "ward"), "isn't a holder yet. To make one, also give --neighbours"),
         (("enrol", elsewhere, "--allow", "paper"), "also give --name, --neighbours, --address"),
         (("enrol", holder, "--name", "ward"), "is the holder 'clinic', which can't be renamed"),
@@ -349,7 +349,7 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
     server, tag = serve(federation, processes)
     again = fedwalk("federate", "server", federation)
     assert again.code == 2
-    assert "runs already" in again.err
+    assert "is already running" in again.err
     server.send_signal(signal.SIGINT)
     out, _ = server.communicate(timeout=SOON)
     assert server.returncode == 0
@@ -410,7 +410,7 @@ def test_a_holder_connects_with_new_keys_and_then_by_either_authority(
     admit()
     refused = fedwalk("federate", "holder", holder, "--pass", pass_file)
     assert refused.code == 2
-    assert "runs already" in refused.err
+    assert "is already running" in refused.err
     stop()
     connects("--pass", str(pass_file))
     stop()

@@ -1,7 +1,7 @@
 """The Flower client app of a holder: a new process for every question, which sends one answer and exits.
 
-The holder's own folder says who it is, what its owner has agreed to and where its neighbour lists are; the server
-decides none of it. The server is told why a question is refused, but not why anything else fails: another error might
+The holder's name, its owner's terms and the path of its neighbour lists are read from its own folder; the server can
+change none of them. The server is told why a question is refused, but not why anything else fails: another error might
 quote a neighbour list.
 """
 
@@ -53,7 +53,7 @@ from fedwalk.util.files import write_private
 from fedwalk.util.text import counted
 
 LOCK_TIMEOUT = 86400.0
-"""Seconds to wait for an earlier process of this holder. A whole day, because a walk phase has no time limit."""
+"""Seconds to wait for an earlier process of this holder. A whole day, because a walk phase may take hours."""
 
 MAX_ATTEMPTS = 8
 """Walk phases in one run: more than a server needs to reissue lost walks, but few enough that it can't use repeated
@@ -88,7 +88,7 @@ def randomness(settings: HolderSettings) -> Randomness:
 def _roll(folder: HolderFolder, settings: HolderSettings, store: AnswerStore, question: RollQuestion) -> Any:
     """Translate the neighbour lists to the federation's ids, and store them for the later phases of the run."""
     names = vertex_names(question)
-    # Before the lists are translated: with other ids, devices would be given each other's ledgers.
+    # Before the neighbour lists are translated: with other ids, devices would be given each other's ledgers.
     store.pin_names(names)
     neighbours = resolve(read_neighbours(folder.path / settings.neighbours), names)
     if neighbours.unknown or neighbours.absent:

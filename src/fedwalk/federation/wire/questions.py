@@ -182,10 +182,12 @@ class WalksQuestion:
 class WalksAnswer:
     """The walks that ended at this holder, one row of entries each, and statistics of the attempt.
 
-    This holder's devices passed on `hops` tokens with `carried` entries in all, in `batches` batches of `sent_bytes`
-    bytes, within `seconds`. Walk given_up[i] was given up here for reason given_up_reasons[i] (`walking.losses`), which
-    concerns the holder with index given_up_at[i]. `interrupted` is True if an earlier process of this holder began the
-    attempt and ended, so that the tokens it held are lost. `refused` counts refused calls by peer and reason, as JSON.
+    `hops` counts the hops from this holder's devices, also those between two of its own devices, and `carried` the
+    entries that their tokens carried. `batches` counts the batches that were sent to other holders, with `sent_bytes`
+    bytes in all, and `seconds` is the duration of the attempt. Walk given_up[i] was given up here for reason
+    given_up_reasons[i] (`walking.losses`), which concerns the holder with index given_up_at[i]. `interrupted` is
+    True if an earlier process of this holder began the attempt and ended, so that the tokens it held are lost.
+    `refused` counts refused calls by peer and reason, as JSON.
     """
 
     hops: int
