@@ -140,10 +140,9 @@ def _await_end(folder: FederationFolder) -> None:
     end = time.monotonic() + END_TIMEOUT
     while is_locked(folder.run_lock):
         if time.monotonic() > end:
-            text = (
-                f"the server's process of this run hasn't ended in {END_TIMEOUT:g} s. It ends after the current stage;"
-            )
-            warnings.warn(f"{text} use --resume then.", FedWalkWarning, stacklevel=2)
+            text = f"the server's process of this run hasn't ended in {END_TIMEOUT:g} s."
+            advice = "It ends after the current stage; use --resume then."
+            warnings.warn(f"{text} {advice}", FedWalkWarning, stacklevel=2)
             return
         time.sleep(POLL)
 
