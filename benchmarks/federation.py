@@ -45,8 +45,8 @@ def federated(graph: Any, holders: int, walks: int, folder: Path) -> tuple[dict[
 def comparison_table(record: dict[str, Any], model: FedWalk, same: bool, seconds: float) -> str:
     """The comparison as a table."""
     here, there = record["messages"], model.transcript_.as_dict()
-    account, hops = record["federation"], here["hops"]["count"]
-    wire, finished = account["wire"], account["walks"]["finished"]
+    federation, hops = record["federation"], here["hops"]["count"]
+    wire, finished = federation["wire"], federation["walks"]["finished"]
     equal = "equal" if same and here == there else "NOT EQUAL"
     rows = [
         ["walks", f"{finished:,}", equal],
@@ -59,7 +59,7 @@ def comparison_table(record: dict[str, Any], model: FedWalk, same: bool, seconds
         ["bytes per walk, all hops, as counted", *(f"{m['hops']['bytes'] / finished:,.0f}" for m in (here, there))],
         ["seconds, from the roll call to the vectors", f"{seconds:.0f}", f"{sum(model.seconds_.values()):.0f}"],
     ]  # fmt: skip
-    return table(["", f"{len(account['holders'])} holders", "`local`"], rows)
+    return table(["", f"{len(federation['holders'])} holders", "`local`"], rows)
 
 
 def total(messages: dict[str, Any]) -> int:

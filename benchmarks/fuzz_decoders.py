@@ -30,6 +30,7 @@ from fedwalk.federation.deploy.services import read_tag
 from fedwalk.federation.flower_guards.fleet_client import clock_warning, refusal_reason
 from fedwalk.federation.flower_guards.request_limits import RefusedError, _claimed_key, claimed_length
 from fedwalk.federation.holder.answer_file import ARRAY, PLAIN, SEAL, seal, to_bytes
+from fedwalk.federation.holder.answer_store import FORMAT as STORE_FORMAT
 from fedwalk.federation.holder.answer_store import AnswerStore, read_names
 from fedwalk.federation.holder.answers import answer_reports, vertex_names
 from fedwalk.federation.holder.neighbour_lists import KnownNeighbours, OwnNeighbours
@@ -47,11 +48,11 @@ from fedwalk.federation.server.statistics import RunStatistics
 from fedwalk.federation.server.walk_phase import check_refusals
 from fedwalk.federation.shared_files import (
     read_events,
-    read_job,
     read_nodes,
     read_progress,
     read_refusals,
     read_run_id,
+    read_run_request,
 )
 from fedwalk.federation.walking.plan import read_plan, session_digest
 from fedwalk.federation.walking.termination import HolderStatus
@@ -197,7 +198,7 @@ def _read_members(path: Path) -> None:
 
 def _store() -> dict[str, Decoder]:
     """A holder's answer store."""
-    states = _json({"sha256": "", "devices": _device_states()})
+    states = _json({"format": STORE_FORMAT, "sha256": "", "devices": _device_states()})
     answers = [
         to_bytes({"hops": 3, "seconds": 0.5, "refused": "{}", "unreachable": ["ben"], "walks": np.arange(4)}),
         to_bytes(pack(VectorsAnswer(np.array([0, 1], np.int32), np.ones((2, 3), np.float32)))),
@@ -232,7 +233,7 @@ def _open_values(data: bytes) -> bytes:
 
 def _device_states() -> dict[str, Any]:
     """The stored state of two devices that have each answered twice."""
-    empty = _seal_states(_json({"sha256": "", "devices": {}}))
+    empty = _seal_states(_json({"format": STORE_FORMAT, "sha256": "", "devices": {}}))
     devices = _store_of(empty).report_devices(NEIGHBOURS, SystemRandomness(), 20.0)
     for epoch in (0, 1):
         answer_reports(ReportsQuestion("run", 3, 2.0, epoch), NEIGHBOURS, devices)
@@ -276,10 +277,10 @@ def _snapshot(data: bytes) -> None:
 def _own_files() -> dict[str, Decoder]:
     """Files by which the processes of a folder tell each other how things stand, and those that owners edit."""
     statistics = RunStatistics("run", {"ann": 3, "ben": 2}, patience=5.0)
-    statistics.lose("ben", "vectors", "NaN", refused=True)
+    statistics.lose("ben", "vectors", "NaN", invalid=True)
     statistics.refused_by_holders.update({"replayed": 3})
     counts = dict.fromkeys(("begun", "finished", "handed", "received", "refused", "bytes"), 7)
-    job = {
+    request = {
         "federation": "fed",
         "output": "run",
         "patience": 5.0,
@@ -295,7 +296,7 @@ def _own_files() -> dict[str, Decoder]:
         "nodes": _of_file(read_nodes, {"clinic": 2**64 - 1, "ward-7": 5}),
         "federation.json": _of_file(RunStatistics.load, {"secret": statistics.secret, **statistics.as_dict()}),
         "progress.json": _of_file(read_progress, {**counts, "began": 1.5, "now": 2.5}),
-        "job": _of_file(read_job, job),
+        "run request": _of_file(read_run_request, request),
         "progress.jsonl": Decoder(lambda data: read_events(file(data)), Recipe([events])),
         "refused.json": _of_file(read_refusals, {"clinic: too much at once": 3}),
         "flower-run": Decoder(lambda data: read_run_id(file(data)), Recipe([b"12345678901234567890", b"7\n"])),

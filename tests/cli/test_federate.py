@@ -27,7 +27,7 @@ from fedwalk.federation.deploy.services import read_tag
 from fedwalk.federation.membership.folders import FederationFolder, HolderFolder, write_settings
 from fedwalk.federation.membership.keys import authority_fingerprint, certificate_end, server_certificate
 from fedwalk.federation.membership.requests import read_request
-from fedwalk.federation.server.statistics import RunStatistics
+from fedwalk.federation.server.statistics import FederationFacts, RunStatistics, WalkCount
 from helpers.commands import SOON, start_command
 from helpers.enrolment import authority_of, dated_pass, with_fingerprint
 
@@ -77,7 +77,7 @@ def test_enrolling_again_changes_only_the_options_that_are_given(
     fedwalk: Command, holder: Path, tmp_path: Path
 ) -> None:
     folder = HolderFolder(holder)
-    terms = replace(folder.settings().terms, protocols=("ldp", "paper"), most_walks=5)
+    terms = replace(folder.settings().terms, protocols=("ldp", "paper"), max_walks=5)
     edited = replace(folder.settings(), terms=terms, simulation_seed=3, listen="127.0.0.1:1234")
     write_settings(folder.settings_file, edited)
     with (tmp_path / "neighbours.adj").open("a") as neighbours:
@@ -140,12 +140,12 @@ def test_a_new_authority_is_shown_with_what_is_left_to_do(fedwalk: Command, fede
     assert "send each its new pass" in result.out
     shown = fedwalk("federate", "status", federation).out
     assert fingerprint in shown
-    assert "trusted, good for 30 days; passes by it: clinic" in " ".join(shown.split())
+    assert "trusted, valid for 30 days; passes signed by it: clinic" in " ".join(shown.split())
     assert fedwalk(*admit).code == 0
-    assert "no pass is by it" in " ".join(fedwalk("federate", "status", federation).out.split())
+    assert "no pass signed by it" in " ".join(fedwalk("federate", "status", federation).out.split())
     result = fedwalk("federate", "renew", federation, "--authority", "--overlap", "0")
     assert "move its authority.pem away" in result.out
-    assert "not trusted; passes by it: clinic" in " ".join(fedwalk("federate", "status", federation).out.split())
+    assert "not trusted; passes signed by it: clinic" in " ".join(fedwalk("federate", "status", federation).out.split())
 
 
 def test_new_keys_of_a_holder_are_shown_with_what_is_left_to_do(
@@ -157,7 +157,7 @@ def test_new_keys_of_a_holder_are_shown_with_what_is_left_to_do(
     request, _, fingerprint = with_fingerprint(holder / "request.json")
     assert f"Its fingerprint, to be read out by phone: {fingerprint}" in result.out
     assert f"fedwalk federate holder {holder} --pass FILE" in result.out
-    assert "wait for the operator's pass" in fedwalk("federate", "status", holder).out
+    assert "come into use with the operator's next pass" in fedwalk("federate", "status", holder).out
     assert fedwalk("federate", "admit", federation, request, "--fingerprint", fingerprint).code == 0
 
 
@@ -202,10 +202,16 @@ def test_admission_shows_the_certificates_end_which_the_authoritys_end_limits(
 
 
 def test_counts_of_holders_are_in_the_singular_for_one() -> None:
-    account = RunStatistics("run", {"ann": 1}, interrupted=Counter(ann=1), unreachable=Counter(bob=1)).as_dict()
-    facts = dict(federation_facts({**account, "embedded": 1}, 0))
+    statistics = RunStatistics("run", {"ann": 1}, interrupted=Counter(ann=1), unreachable=Counter(bob=1))
+    facts = dict(federation_facts(FederationFacts(1, statistics), 0))
     assert facts["interrupted"] == "ann, 1 time: it returned, and its walks were reissued"
     assert facts["unreachable"] == "bob, for 1 other holder: check its port and its address"
+
+
+def test_reissued_walks_are_not_shown_as_a_part_of_the_finished_ones() -> None:
+    statistics = RunStatistics("run", {"ann": 1}, walks=WalkCount(asked=10, started=18, finished=9, lost=1, reissued=8))
+    facts = dict(federation_facts(FederationFacts(1, statistics), 0))
+    assert facts["finished"] == "9 of 10 walks, 1 lost; 8 reissues"
 
 
 def test_nothing_private_is_in_the_request(holder: Path) -> None:
@@ -274,30 +280,32 @@ def test_mistakes_are_named(fedwalk: Command, federation: Path, holder: Path, tm
     elsewhere, baseline = tmp_path / "elsewhere", tmp_path / "baseline.toml"
     baseline.write_text('protocol = "deepwalk"\n')
     for words, complaint in (
-        (("server", elsewhere), "federation.toml: is not there"),
-        (("holder", elsewhere), "holder.toml: is not there"),
-        (("holder", holder), "authority.pem: is not there. It comes with the operator's pass"),
+        (("server", elsewhere), "federation.toml: does not exist"),
+        (("holder", elsewhere), "holder.toml: does not exist"),
+        (("holder", holder), "authority.pem: does not exist. It comes with the operator's pass"),
         (("status", elsewhere), "is neither a federation nor a holder"),
         (("down", elsewhere), "is neither a federation nor a holder"),
         (("init", federation, "--address", address), "is a federation already"),
         (("init", elsewhere, "--address", address, "--listen", "0.0.0.0:99999"), "0.0.0.0:99999': isn't host:port"),
-        (("init", elsewhere, "--address", address, "--largest-answer", "-1"), "largest_answer: must be a number from"),
+        (("init", elsewhere, "--address", address, "--max-answer", "-1"), "max_answer: must be a number from"),
         (("enrol", holder, "--listen", "7443"), "listen = '7443': isn't host:port"),
         (("admit", federation, holder / "holder.toml"), "holder.toml"),
-        (("remove", elsewhere, "clinic"), "federation.toml: is not there"),
+        (("remove", elsewhere, "clinic"), "federation.toml: does not exist"),
         (("renew", elsewhere), "is neither a federation nor a holder"),
         (("renew", federation, "--overlap", "3"), "--overlap can only be used with --authority"),
         (("renew", federation, "--authority", "--address", address), "--authority and --address can't be combined"),
         (("renew", federation, "--authority", "--overlap", "999"), "The overlap can't be 999 days"),
         (("renew", holder, "--days", "3"), "is a holder, for which `renew` has no options"),
-        (("holder", holder, "--older-pass"), "--older-pass goes with --pass FILE"),
+        (("holder", holder, "--older-pass"), "--older-pass requires --pass FILE"),
         (("enrol", elsewhere, "--name", "ward"), "isn't a holder yet. To make one, also give --neighbours"),
         (("enrol", elsewhere, "--allow", "paper"), "also give --name, --neighbours, --address"),
         (("enrol", holder, "--name", "ward"), "is the holder 'clinic', which can't be renamed"),
         (("remove", federation, "unknown"), "No holder is called 'unknown'"),
         (("run", federation, "-o", elsewhere), "its server isn't running"),
         (("run", federation, "-o", elsewhere, "--config", baseline), "a federation runs paper or ldp"),
-        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "a federation runs paper or ldp"),
+        (("run", federation, "-o", elsewhere, "--protocol", "deepwalk"), "invalid choice: 'deepwalk'"),
+        (("demo", "-o", elsewhere, "--protocol", "deepwalk"), "invalid choice: 'deepwalk'"),
+        (("enrol", elsewhere, "--allow", "deepwalk"), "invalid choice: 'deepwalk'"),
         (("demo", "-o", tmp_path), "isn't an earlier demo's"),
     ):
         result = fedwalk("federate", *words)
@@ -341,7 +349,7 @@ def test_a_server_stops_when_asked_and_leaves_nothing(
     server, tag = serve(federation, processes)
     again = fedwalk("federate", "server", federation)
     assert again.code == 2
-    assert "runs already" in again.err
+    assert "is already running" in again.err
     server.send_signal(signal.SIGINT)
     out, _ = server.communicate(timeout=SOON)
     assert server.returncode == 0
@@ -402,7 +410,7 @@ def test_a_holder_connects_with_new_keys_and_then_by_either_authority(
     admit()
     refused = fedwalk("federate", "holder", holder, "--pass", pass_file)
     assert refused.code == 2
-    assert "runs already" in refused.err
+    assert "is already running" in refused.err
     stop()
     connects("--pass", str(pass_file))
     stop()
@@ -494,6 +502,35 @@ def test_a_holder_that_flower_refuses_is_named_and_the_others_are_registered(
         ("clinic", "not registered"),
         ("ward", "registered"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--epsilon", "0"), "epsilon = 0"),
+        (("--protocol", "ldp", "--epsilon", "1000"), "epsilon = 1000"),
+        (("--walks", "0"), "walks = 0"),
+        (("--walks", str(2**40), "--vertices", str(1000)), "walks = "),
+        (("--patience", "0"), "patience = 0"),
+        (("--holders", "0"), "holders = 0"),
+        (("--holders", "401"), "holders = 401"),
+        (("--seed", "-1"), "seed = -1"),
+        (("--seed", str(2**63)), "seed = "),
+        (("--vertices", "0"), "vertices"),
+        (("--graph", "missing.edges"), "missing.edges"),
+        (("--protocol", "deepwalk"), "deepwalk"),
+    ],
+)
+def test_the_demo_checks_its_settings_before_it_deletes_an_earlier_one(
+    fedwalk: Command, tmp_path: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    mark = tmp_path / "demo" / "server" / "federation.toml"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    result = fedwalk("federate", "demo", "-o", tmp_path / "demo", *words)
+    assert result.code == 2
+    assert complaint in result.err
+    assert mark.exists()
 
 
 @pytest.mark.slow

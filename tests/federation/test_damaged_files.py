@@ -20,11 +20,11 @@ from fedwalk.federation.server.execute import _refused_by_server
 from fedwalk.federation.server.statistics import COUNTERS, RunStatistics
 from fedwalk.federation.shared_files import (
     read_events,
-    read_job,
     read_nodes,
     read_progress,
     read_refusals,
     read_run_id,
+    read_run_request,
 )
 from fedwalk.run.folder import FORMAT, RunFolder, read_json_object
 from fedwalk.settings import Settings
@@ -42,7 +42,7 @@ DAMAGES = [*CONTENTS, FOLDER, UNREADABLE]
 
 READERS: dict[str, Callable[[Path], object]] = {
     "nodes.json": read_nodes,
-    "job-1.json": read_job,
+    "run-request-1.json": read_run_request,
     "progress.json": read_progress,
     "refused.json": read_refusals,
     "flower-run": read_run_id,
@@ -157,12 +157,12 @@ def test_a_huge_file_is_refused_before_it_is_read(name: str, size: int, tmp_path
 WRONG: list[Any] = [None, -1, "", "a", [], [1], {}, {"a": None}, {"a": -1}, {"a": 1.5}, {"a": []}, True, 1e300]
 FITS: dict[str, list[Any]] = {
     "run": ["", "a"], "patience": [1e300], "simulated": [[]],
-    **{name: [{}] for name in ("holders", "lost", "refused", *COUNTERS)},
+    **{name: [{}] for name in ("holders", "lost", "invalid", *COUNTERS)},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("field", RunStatistics.__slots__)
-def test_an_account_of_other_types_is_refused(field: str, tmp_path: Path) -> None:
+def test_statistics_of_other_types_are_refused(field: str, tmp_path: Path) -> None:
     statistics = RunStatistics("run", {"ann": 3})
     whole = {"secret": statistics.secret, **statistics.as_dict()}
     for value in WRONG:
@@ -243,8 +243,8 @@ def test_commands_end_with_one_line_that_names_the_file(
     assert ended.err.startswith(f"fedwalk: error: {ward.roster}: ")
 
 
-def test_a_damaged_job_is_reported_in_the_line_of_the_run(ward: FederationFolder, fedwalk: Command) -> None:
-    (ward.path / "job-1.json").write_bytes(b"[" * 100_000)
+def test_a_damaged_run_request_is_reported_in_the_line_of_the_run(ward: FederationFolder, fedwalk: Command) -> None:
+    (ward.path / "run-request-1.json").write_bytes(b"[" * 100_000)
     shown = fedwalk("federate", "status", ward.path)
     assert shown.code == 0
     assert "can't be read: " in shown.out

@@ -36,12 +36,12 @@ def test_any_other_error_is_a_crash_with_its_input() -> None:
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     state = State(tmp_path / "state.json", seed=3)
-    assert len(tasks(state, ["status", "job"], 2 * CHUNK)) == 4
-    state.add("job", Tally(CHUNK, 1, CHUNK - 2, 0.5, 0.1, [(b"bad", "KeyError")]))
+    assert len(tasks(state, ["status", "run request"], 2 * CHUNK)) == 4
+    state.add("run request", Tally(CHUNK, 1, CHUNK - 2, 0.5, 0.1, [(b"bad", "KeyError")]))
     state.save()
     again = State(tmp_path / "state.json", seed=3)
-    assert tasks(again, ["status", "job"], 2 * CHUNK) == [
-        ("status", 3, 0, CHUNK), ("status", 3, CHUNK, CHUNK), ("job", 3, CHUNK, CHUNK),
+    assert tasks(again, ["status", "run request"], 2 * CHUNK) == [
+        ("status", 3, 0, CHUNK), ("status", 3, CHUNK, CHUNK), ("run request", 3, CHUNK, CHUNK),
     ]  # fmt: skip
     assert {path.read_bytes() for path in again.crashes.iterdir()} == {b"bad", b"KeyError"}
     with pytest.raises(SystemExit, match="was made with --seed 3"):

@@ -61,7 +61,7 @@ class InProcessHolders:
         return [phase for phase, _ in self.asked]
 
     def ask(self, questions: dict[str, Any]) -> Iterator[tuple[str, Fields | Failure]]:
-        phase = type(next(iter(questions.values()))).__name__.removesuffix("Question").lower()
+        phase = next(iter(questions.values())).phase
         attempt = self.phases().count(phase)
         self.asked.append((phase, questions))
         outcomes = self._walk(questions, attempt) if phase == "walks" else self._answers(phase, attempt, questions)

@@ -17,7 +17,7 @@ from fedwalk.privacy.mechanisms import Unprotected
 from fedwalk.protocols import registry
 from fedwalk.protocols.base import Protocol
 from fedwalk.protocols.deepwalk.protocol import PROTOCOL as DEEPWALK
-from fedwalk.protocols.registry import OURS, find_protocol, protocol_names, register
+from fedwalk.protocols.registry import FEDERATED, OURS, federated_protocols, find_protocol, protocol_names, register
 from fedwalk.protocols.stages import SKIPGRAM, WALKS, array_stage
 from fedwalk.run.execute import embed_to_folder, run
 from fedwalk.run.record import read_run
@@ -226,3 +226,7 @@ def test_a_flag_that_a_protocol_does_not_have_is_refused_without_naming_a_file(
     outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", "--share", "0.7")
     assert outcome.code == 2
     assert "command line: there is no setting 'share'" in outcome.err
+
+
+def test_the_names_for_the_command_line_are_those_that_holders_can_run() -> None:
+    assert tuple(federated_protocols()) == FEDERATED

@@ -237,20 +237,20 @@ def _is_walking(holder: HolderFolder, since: float) -> bool:
     return bool(progress["began"] > since and progress["handed"] > 0)
 
 
-def _assert_accounted_for(account: dict[str, Any], fault: Fault) -> None:
-    walks = account["walks"]
-    assert account["lost"].keys() == fault.lost.keys(), account["lost"]
+def _assert_accounted_for(federation: dict[str, Any], fault: Fault) -> None:
+    walks = federation["walks"]
+    assert federation["lost"].keys() == fault.lost.keys(), federation["lost"]
     for holder, reason in fault.lost.items():
-        assert account["lost"][holder].startswith(reason)
+        assert federation["lost"][holder].startswith(reason)
     assert walks["finished"] + walks["lost"] == walks["asked"] == WALKS * DEVICES
     assert sum(walks["reasons"].values()) == walks["lost"]
     assert walks["started"] == walks["asked"] + walks["reissued"]
-    assert sum(account["interrupted"].values()) == fault.interrupted
-    assert account["refused_by_holders"].keys() <= set(fault.refused)
-    assert copied not in fault.acts.get("walks", ()) or account["refused_by_holders"] == {fault.refused[0]: 2}
+    assert sum(federation["interrupted"].values()) == fault.interrupted
+    assert federation["refused_by_holders"].keys() <= set(fault.refused)
+    assert copied not in fault.acts.get("walks", ()) or federation["refused_by_holders"] == {fault.refused[0]: 2}
     if not fault.lost:
         assert walks["lost"] == 0
-        assert account["embedded"] == DEVICES
+        assert federation["embedded"] == DEVICES
 
 
 def _restore(bench: Bench, altered: tuple[str, ...]) -> None:

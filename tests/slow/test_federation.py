@@ -24,15 +24,15 @@ def test_four_holders_carry_blogcatalog_with_the_messages_of_local(tmp_path: Pat
         record = up.run(Settings(walks=WALKS, seed=SEED), tmp_path / "run", patience=120.0)
     model = FedWalk(walks=WALKS, seed=SEED)
     model.fit(graph)
-    account = record["federation"]
-    wire, finished = account["wire"], account["walks"]["finished"]
+    federation = record["federation"]
+    wire, finished = federation["wire"], federation["walks"]["finished"]
     hops = record["messages"]["hops"]["count"]
     print(f"{hops / wire['seconds']:,.0f} hops a second, {wire['bytes'] / finished:,.0f} bytes a walk on the wire")
     assert record["messages"] == model.transcript_.as_dict()
     assert np.array_equal(np.load(tmp_path / "run" / "walks.npy"), model.walks_.sequences)
     assert finished == WALKS * graph.vertices
-    assert account["embedded"] == graph.vertices
-    assert account["lost"] == account["refused_by_holders"] == account["unreachable"] == {}
+    assert federation["embedded"] == graph.vertices
+    assert federation["lost"] == federation["refused_by_holders"] == federation["unreachable"] == {}
     # What travels between holders are the tokens that leave a holder: fewer than all hops, in batches of hundreds.
     assert 0 < wire["bytes"] < record["messages"]["hops"]["bytes"]
     assert wire["batches"] < hops / 100

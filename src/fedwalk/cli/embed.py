@@ -9,7 +9,7 @@ from typing import Any
 
 from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import added_protocols, find_protocol, protocol_names
+from fedwalk.protocols.registry import FEDERATED, added_protocols, find_protocol, protocol_names
 from fedwalk.settings import CHOICES, PRESETS, Settings, read_toml
 
 INPUTS = ("graph", "format")
@@ -86,8 +86,8 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
     protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
     protocol.add_argument(
-        "--protocol", choices=protocol_names(), default=None,
-        help=f"see below (default {defaults['protocol']})",
+        "--protocol", choices=protocol_names() if simulated else FEDERATED, default=None,
+        help=f"{'see below' if simulated else 'what the holders run'} (default {defaults['protocol']})",
     )  # fmt: skip
     number(protocol, "epsilon", "E", "ldp: total per edge; paper: of noise and encoder, nominal", float)
     if simulated:

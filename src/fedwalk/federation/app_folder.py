@@ -10,7 +10,7 @@ from fedwalk import __version__
 from fedwalk.util.files import make_private_folder, write_private
 
 # Every byte of these files enters the bundle's digest: after a change, older holders refuse a newer server.
-# `job` must be declared here, because Flower refuses run settings that the app doesn't have.
+# `run_request` must be declared here, because Flower refuses run settings that the app doesn't have.
 PYPROJECT = f"""\
 [build-system]
 requires = ["hatchling"]
@@ -34,7 +34,7 @@ serverapp = "fedwalk_app.server:app"
 clientapp = "fedwalk_app.client:app"
 
 [tool.flwr.app.config]
-job = ""
+run_request = ""
 """
 
 SERVER, HOLDER = '"""The server\'s part."""', '"""A holder\'s part."""'

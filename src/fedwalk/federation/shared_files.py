@@ -21,7 +21,7 @@ MAX_PID = 2**31 - 1
 COUNTS = ("begun", "finished", "handed", "received", "refused", "bytes")
 """The counters in a holder's progress file."""
 _STAGE = re.compile("[a-z][a-z0-9 _-]{0,39}")
-JOB = {
+RUN_REQUEST = {
     "federation": str,
     "output": str,
     "patience": float,
@@ -29,7 +29,7 @@ JOB = {
     "min_holders": int,
     "settings": dict,
 }
-"""The fields of a job, with their types."""
+"""The fields of a run request, with their types."""
 
 
 def read_nodes(path: Path) -> dict[str, int]:
@@ -37,9 +37,9 @@ def read_nodes(path: Path) -> dict[str, int]:
     return _read(path, _nodes, "Restart the server: it writes the file again.")
 
 
-def read_job(path: Path) -> dict[str, Any]:
-    """Read the job that `fedwalk federate run` wrote for the server app."""
-    return _read(path, _job, "Start the run again.")
+def read_run_request(path: Path) -> dict[str, Any]:
+    """Read the run request that `fedwalk federate run` wrote for the server app."""
+    return _read(path, _run_request, "Start the run again.")
 
 
 def read_progress(path: Path) -> dict[str, Any]:
@@ -109,9 +109,9 @@ def _nodes(content: Any) -> dict[str, int]:
     return dict(content)
 
 
-def _job(content: Any) -> dict[str, Any]:
-    require(isinstance(content, dict) and content.keys() == JOB.keys(), f"it needs {', '.join(JOB)}")
-    for name, kind in JOB.items():
+def _run_request(content: Any) -> dict[str, Any]:
+    require(isinstance(content, dict) and content.keys() == RUN_REQUEST.keys(), f"it needs {', '.join(RUN_REQUEST)}")
+    for name, kind in RUN_REQUEST.items():
         require(type(content[name]) is kind, f"{name} isn't of type {kind.__name__}")
     # Otherwise the first use of the path would fail, with an error that doesn't name this file.
     require("\0" not in content["federation"] + content["output"], "a path has a null character")

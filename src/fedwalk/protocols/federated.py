@@ -82,6 +82,11 @@ class Federated:
         Whether devices send each other messages, so that every holder needs an address that the others reach.
     unbounded
         Why its releases have no privacy bound, so that no budget of a holder allows them; empty if they have one.
+    allowed_by_default
+        Whether a holder takes part without its owner having named the protocol.
+    report_plan
+        (number of vertices, ε) → the plan of the reports that each device will be asked for. At the roll call a holder
+        checks whether the devices' budgets cover it. None if the devices send no reports.
     usual_epsilon
         The ε that `fedwalk federate demo` uses.
     """
@@ -90,6 +95,8 @@ class Federated:
     run: Callable[[Any, Settings, Stages], FederatedEmbedding]
     devices_meet: bool = False
     unbounded: str = ""
+    allowed_by_default: bool = False
+    report_plan: Callable[[int, float], Any] | None = None
     usual_epsilon: float
 
 

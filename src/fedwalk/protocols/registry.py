@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 GROUP = "fedwalk.protocols"
 OURS = ("paper", "ldp", "deepwalk")
 """Each is a folder here with a module `protocol`."""
+FEDERATED = ("paper", "ldp")
+"""The names in `federated_protocols()`, for command lines, which don't import them; a test compares the two."""
 
 _registered: "dict[str, Protocol]" = {}
 

@@ -16,6 +16,7 @@ from fedwalk.federation.holder.terms import Terms
 from fedwalk.federation.membership.folders import HolderFolder, write_settings
 from fedwalk.federation.wire.flower_records import to_records
 from fedwalk.federation.wire.questions import ReportsQuestion, RollQuestion, VectorsQuestion, WalksAnswer, unpack
+from fedwalk.protocols.registry import federated_protocols
 from fedwalk.settings import Settings
 from helpers.local_holders import BrokenOffError, InProcessFederation, make_in_process_federation
 
@@ -129,8 +130,8 @@ def test_a_resumed_run_keeps_its_patience_and_so_its_questions(federation: InPro
 def test_more_walks_than_the_owner_allows_are_refused_at_the_roll_call(
     federation: InProcessFederation, tmp_path: Path
 ) -> None:
-    agree(federation.folders["holder-0"], protocols=("paper",), most_walks=2)
-    agree(federation.folders["holder-1"], protocols=("paper",), most_walks=3)
+    agree(federation.folders["holder-0"], protocols=("paper",), max_walks=2)
+    agree(federation.folders["holder-1"], protocols=("paper",), max_walks=3)
     channel, chosen = federation.holders(), Settings(walks=3, walk_length=5, dim=4, threads=1)
     with pytest.raises(ProtocolError, match=r"1 of 2 holders .* 3 walks per device, .* agreed to 2"):
         federation.run(channel, chosen, tmp_path / "run", min_holders=2)
@@ -148,7 +149,24 @@ def test_a_budget_that_is_spent_is_refused_at_the_roll_call_before_others_releas
     federation.run(again, chosen, tmp_path / "same")
     assert again.phases() == ["roll", "reports"]
     refused = federation.holders()
-    with pytest.raises(ProtocolError, match=r"1 of 2 holders answered the roll call: .* budget of 5 are spent"):
+    with pytest.raises(
+        ProtocolError,
+        match=r"1 of 2 holders answered the roll call, and the run needs at least 2: .* budget of 5 are spent",
+    ):
         federation.run(refused, replace(chosen, epsilon=3.0), tmp_path / "second", min_holders=2)
     assert refused.phases() == ["roll"]
     assert holder_status(federation.folders["holder-1"].path)["released"] == "epsilon 4 per edge, over all runs"
+
+
+def test_the_protocol_says_what_is_checked_at_the_roll_call(
+    federation: InProcessFederation, holder: HolderFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agree(holder, protocols=("ldp",), budget=5.0)
+    question = replace(roll(federation, "ldp"), epsilon=6.0)
+    with pytest.raises(BudgetError, match="budget of 5"):
+        ask(holder, "roll", question)
+    # A protocol with a bound, but without reports, is not checked as if it were `ldp`.
+    known = federated_protocols()
+    without = {**known, "ldp": replace(known["ldp"], report_plan=None)}
+    monkeypatch.setattr(client_app, "federated_protocols", lambda: without)
+    assert ask(holder, "roll", question)["holder"] == "holder-0"

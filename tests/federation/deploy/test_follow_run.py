@@ -93,7 +93,7 @@ def test_a_stopped_run_has_ended_when_its_process_has(
         assert doing.stdout is not None
         assert doing.stdout.readline() == "True\n"
         monkeypatch.setattr(running, "END_TIMEOUT", 0.0)
-        with pytest.warns(FedWalkWarning, match="still computes"):
+        with pytest.warns(FedWalkWarning, match="ends after the current stage; use --resume then"):
             _await_end(folder)
         assert is_locked(folder.run_lock)
         monkeypatch.setattr(running, "END_TIMEOUT", 60.0)

@@ -83,7 +83,7 @@ def up(graph: Graph, orders: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _small_answers(up: Running) -> None:
     server = up.federation.server
-    write_settings(server.settings_file, replace(server.settings(), largest_answer=MAX_BATCH_BYTES))
+    write_settings(server.settings_file, replace(server.settings(), max_answer=MAX_BATCH_BYTES))
 
 
 def test_holders_with_malformed_answers_are_left_out_and_the_others_go_on(
@@ -92,25 +92,25 @@ def test_holders_with_malformed_answers_are_left_out_and_the_others_go_on(
     orders.write_text(json.dumps({"holder-1": {"vectors": "nan"}, "holder-2": {"walks": "out of range"},
                                   "holder-3": {"walks": "short"}}))  # fmt: skip
     record = up.run(Settings(**CHOSEN), tmp_path / "run")
-    account = record["federation"]
-    assert account["refused"] == account["lost"]
-    assert account["lost"] == {
+    federation = record["federation"]
+    assert federation["invalid"] == federation["lost"]
+    assert federation["lost"] == {
         "holder-1": "vectors: holder-1: a degree vector must be 4 finite numbers.",
         "holder-2": "walks: holder-2: a sequence names a vertex outside 0 … 59.",
-        "holder-3": f"walks: holder-3: {_count(account)} walks must have 20 entries each.",
+        "holder-3": f"walks: holder-3: {_count(federation)} walks must have 20 entries each.",
     }
-    assert len(Embedding.load(tmp_path / "run" / "embedding.npz").nodes) == account["embedded"] == 20
-    assert account["walks"]["finished"] == len(np.load(tmp_path / "run" / "walks.npy")) > 0
+    assert len(Embedding.load(tmp_path / "run" / "embedding.npz").nodes) == federation["embedded"] == 20
+    assert federation["walks"]["finished"] == len(np.load(tmp_path / "run" / "walks.npy")) > 0
 
 
-def _count(account: dict[str, Any]) -> str:
-    return str(account["lost"]["holder-3"].split()[2])
+def _count(federation: dict[str, Any]) -> str:
+    return str(federation["lost"]["holder-3"].split()[2])
 
 
 def test_a_holder_that_speaks_for_anothers_device_is_refused(up: Running, orders: Path, tmp_path: Path) -> None:
     orders.write_text(json.dumps({"holder-2": {"roll": "claim"}}))
     with pytest.raises(RunError, match=r"3 of 4 holders .*: holder-2: answers for 1 device of other holders"):
-        up.run(Settings(**PRIVATE), tmp_path / "run", need=4)
+        up.run(Settings(**PRIVATE), tmp_path / "run", min_holders=4)
 
 
 def test_a_slow_holder_is_left_out_gigabytes_are_refused_and_memory_stays_bounded(
@@ -121,12 +121,14 @@ def test_a_slow_holder_is_left_out_gigabytes_are_refused_and_memory_stays_bounde
     orders.write_text(json.dumps({"holder-1": {"reports": "gigabyte"}, "holder-2": {"reports": f"slow {3 * patience}"},
                                   "holder-3": {"reports": "bomb"}}))  # fmt: skip
     record = up.run(Settings(**PRIVATE), tmp_path / "run", patience=patience)
-    account = record["federation"]
-    assert account["lost"].keys() == {"holder-1", "holder-2", "holder-3"}
-    assert account["lost"]["holder-2"] == f"reports: no answer in {patience:g} s"
-    assert account["refused"]["holder-3"].startswith("reports: an answer of 1025 MB; at most 32 MB are allowed. Raise")
-    assert account["embedded"] == 20
-    assert account["refused_by_server"]["holder-1: larger than this federation allows"] > 0
+    federation = record["federation"]
+    assert federation["lost"].keys() == {"holder-1", "holder-2", "holder-3"}
+    assert federation["lost"]["holder-2"] == f"reports: no answer in {patience:g} s"
+    assert federation["invalid"]["holder-3"].startswith(
+        "reports: an answer of 1025 MB; at most 32 MB are allowed. Raise"
+    )
+    assert federation["embedded"] == 20
+    assert federation["refused_by_server"]["holder-1: larger than this federation allows"] > 0
     peaks = [_peak_memory(process.pid) for process in tagged(up.started["server"].tag)]
     assert peaks
     assert max([*peaks, record["peak_rss_bytes"]]) < MAX_MEMORY

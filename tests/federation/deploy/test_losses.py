@@ -87,15 +87,15 @@ def test_holders_killed_before_during_and_after_the_walks_cost_their_own_devices
 
     record = up.run(Settings(**{**CHOSEN, "walks": LONG_WALKS}), tmp_path / "run", watch, patience=40.0)
     up.bring_back("holder-1", "holder-2", "holder-3")
-    account, walks = record["federation"], record["federation"]["walks"]
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["federation"] == account
-    assert {name: reason.split(":")[0] for name, reason in account["lost"].items()} == {
+    federation, walks = record["federation"], record["federation"]["walks"]
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["federation"] == federation
+    assert {name: reason.split(":")[0] for name, reason in federation["lost"].items()} == {
         "holder-3": "matrices", "holder-2": "walks",
     }  # fmt: skip
     assert embedded(tmp_path / "run") == devices_of(up, "holder-0", "holder-1")
-    assert account["embedded"] == 40
+    assert federation["embedded"] == 40
     assert record["simulation"] is False
-    assert account["simulated"] == []
+    assert federation["simulated"] == []
     # Of the three holders that were left, walks were asked for, and those lost with holder-2 once more.
     assert walks["asked"] == 60 * LONG_WALKS == walks["finished"] + walks["lost"]
     assert walks["started"] == walks["asked"] + walks["reissued"]

@@ -166,7 +166,7 @@ def test_a_run_in_the_background_is_stopped_on_the_server_when_asked(
     arguments = ("federate", "run", federation.server.path, "-o", output, "--protocol", "ldp", "--walks", "500")
     with interruptible(), federation.up():
         # As it is being handed to the server, and in the middle of it.
-        for moment in (federation_job(federation), stage_began(output)):
+        for moment in (run_request(federation), stage_began(output)):
             with background(*arguments, "--force") as run:
                 wait_until(moment, run)
                 run.send_signal(signal.SIGTERM)
@@ -179,9 +179,9 @@ def test_a_run_in_the_background_is_stopped_on_the_server_when_asked(
     assert processes_of(tmp_path) == []
 
 
-def federation_job(federation: LocalFederation) -> Callable[[], bool]:
-    """The job's file is there: Flower's command is about to be called."""
-    return lambda: any(federation.server.path.glob("job-*.json"))
+def run_request(federation: LocalFederation) -> Callable[[], bool]:
+    """The run request is there: Flower's command is about to be called."""
+    return lambda: any(federation.server.path.glob("run-request-*.json"))
 
 
 def stage_began(output: Path) -> Callable[[], bool]:

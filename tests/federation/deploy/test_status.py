@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conftest import Command
 from fedwalk.errors import InputError
 from fedwalk.federation.deploy.processes import Started, start, stop, tagged
 from fedwalk.federation.deploy.services import (
@@ -33,7 +34,14 @@ from helpers.local_holders import InProcessFederation, make_in_process_federatio
 from helpers.simulation import GRAPHS
 
 CHOSEN: dict[str, Any] = {"walks": 2, "walk_length": 6, "dim": 4, "threads": 1}
-JOB = {"federation": "fed", "output": "run", "patience": 5.0, "keep_walks": False, "min_holders": 1, "settings": {}}
+RUN_REQUEST = {
+    "federation": "fed",
+    "output": "run",
+    "patience": 5.0,
+    "keep_walks": False,
+    "min_holders": 1,
+    "settings": {},
+}
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
@@ -63,7 +71,7 @@ def test_a_current_run_is_shown_until_its_process_has_ended(
     output = tmp_path / "run"
     output.mkdir()
     assert federation_status(server.path)["run"] is None
-    (server.path / "job-1.json").write_text(json.dumps({**JOB, "output": str(output)}))
+    (server.path / "run-request-1.json").write_text(json.dumps({**RUN_REQUEST, "output": str(output)}))
     assert federation_status(server.path)["run"] is None
     events = output / "progress.jsonl"
     events.write_text(json.dumps({"pid": process.process.pid}) + "\n")
@@ -165,6 +173,14 @@ def test_walking_shows_how_far_it_is(federation: InProcessFederation) -> None:
     assert holder_status(folder.path)["walking"] == walking
 
 
+def test_walks_and_tokens_are_shown_with_their_units(federation: InProcessFederation, fedwalk: Command) -> None:
+    folder = federation.folders["holder-0"]
+    walking = {"begun": 3, "finished": 2, "handed": 5, "received": 4, "refused": 1, "bytes": 90, "began": 1.5, "now": 2}
+    folder.progress.write_text(json.dumps(walking), encoding="utf-8")
+    shown = " ".join(fedwalk("federate", "status", folder.path).out.split())
+    assert "3 walks started, 2 finished; 5 tokens sent, 4 received, 1 refused; 90 bytes sent" in shown
+
+
 def test_terms_as_text() -> None:
     assert terms_text(Terms()) == "ldp"
     assert terms_text(Terms(())) == "nothing"
@@ -188,7 +204,7 @@ def test_a_folder_is_served_while_its_process_runs_and_stopping_ends_it(server: 
     with _running_process(server.state, server.log, lambda: start(SLEEP, {}, server.log)) as started:
         assert is_running(server.state)
         assert read_tag(server.state) == started.tag
-        with pytest.raises(ServiceError, match="runs already"):
+        with pytest.raises(ServiceError, match="is already running"):
             _running_process(server.state, server.log, lambda: pytest.fail("a second server")).__enter__()
         assert stop_service(server.path) == 1
         assert not started.running

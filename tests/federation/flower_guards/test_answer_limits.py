@@ -36,7 +36,7 @@ def test_an_array_within_the_bound_is_put_together_as_before(bounded: Any) -> No
 
 
 def test_an_array_beyond_the_bound_is_refused(bounded: Any) -> None:
-    with pytest.raises(ProtocolError, match=r"an answer of 260 MB; at most 16 MB are allowed\. Raise `largest_answer`"):
+    with pytest.raises(ProtocolError, match=r"an answer of 260 MB; at most 16 MB are allowed\. Raise `max_answer`"):
         Array.inflate(*parts(Array(np.zeros(1 << 28, np.uint8))))
 
 

@@ -102,10 +102,10 @@ def test_a_holder_tries_until_it_is_accepted_and_its_owner_is_told(
 def test_an_owner_is_told_once_that_the_server_is_silent_that_it_is_back_and_that_it_refuses(
     link: Link, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in fleet_client.REPORTED_CALLS:
+    for name in fleet_client.LOGGED_CALLS:
         monkeypatch.setattr(FleetHttpClient, name, getattr(FleetHttpClient, name))
     monkeypatch.setattr(fleet_client, "CONNECTION", ChangeLogger())
-    fleet_client.report_connection()
+    fleet_client.log_connection()
     refused = (503, b"fedwalk: refused: this holder isn't a member of the federation\n")
     link.answers += [(200, SendNodeHeartbeatResponse(success=True).SerializeToString())] * 3 + [refused] * 2
     link.open()
@@ -161,7 +161,7 @@ def test_clocks_that_nearly_agree_give_no_warning() -> None:
 
 @pytest.mark.parametrize(("error", "said"), [
     (ssl.SSLError(1, "[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] ssl/tls alert certificate expired"), "has expired"),
-    (ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required"), "has shown none"),
+    (ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required"), "holder sent none"),
     (ssl.SSLError(1, "[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert unknown ca"), "doesn't know the authority"),
     (ssl.SSLError(1, "certificate verify failed: certificate is not yet valid (_ssl.c:1006)"), "isn't valid yet"),
     (ssl.SSLError(1, "certificate verify failed: self-signed certificate (_ssl.c:1006)"), "isn't one of this"),

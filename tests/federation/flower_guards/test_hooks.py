@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from inspect import Parameter, getsource, signature
 from pathlib import Path
+from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,6 +82,13 @@ def loaded_names(tree: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
+def attributes_set(tree: ast.AST) -> Iterator[str]:
+    """Every `name` in `self.name = …`."""
+    for node in attributes(tree, "self"):
+        if isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
 @each(CALLED_HOOKS)
 def test_a_replaced_function_has_the_signature_that_we_expect(expected: Hook) -> None:
     assert plain_signature(locate(expected.target)) == expected.signature
@@ -116,11 +124,16 @@ def test_flower_has_what_the_guards_use(expected: Dependency) -> None:
         assert plain_signature(actual) == expected.signature
     if expected.value is not None:
         assert actual == expected.value
+    if expected.routes:
+        assert set(expected.routes) <= {route.path for route in actual.routes}
+    if expected.sets:
+        assert set(expected.sets) <= set(attributes_set(ast.parse(dedent(getsource(actual)))))
 
 
 def test_the_values_that_fedwalk_repeats_are_those_that_are_checked() -> None:
     checked = {str(one.value) for one in DEPENDENCIES if one.value is not None}
-    assert {FLEET.rstrip("/"), START_RUN.rpartition("/")[0], PUBLIC_KEY_HEADER.decode()} <= checked
+    assert {FLEET.rstrip("/"), PUBLIC_KEY_HEADER.decode()} <= checked
+    assert START_RUN in {route for one in DEPENDENCIES for route in one.routes}
     assert FLOWER_VARIABLES.keys() <= checked | {"FLWR_TELEMETRY_ENABLED"}
 
 

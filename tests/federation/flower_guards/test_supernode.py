@@ -118,7 +118,7 @@ def test_the_next_question_is_looked_for_only_while_a_run_is_likely_to_be_on(mon
     run_ids: list[int | None] = [None, 7, None, None, 7, None, 7]
     monkeypatch.setattr(start_client_internal, STEPS[1], lambda: run_ids.pop(0))
     monkeypatch.setattr(supernode, "QUESTION_POLL", 0.0)
-    supernode.look_often()
+    supernode.poll_often()
     looking: Any = start_client_internal._pull_and_store_message
     assert [looking() for _ in range(3)] == [None, 7, 7]
     monkeypatch.setattr(supernode, "RUN_IS_ON", -1.0)

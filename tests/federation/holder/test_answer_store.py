@@ -303,8 +303,11 @@ def test_states_of_other_types_are_refused_though_their_checksum_is_right(
 
 DAMAGED = [
     b"", b"null", b"[]", b"{}", b"1", b'"a"', b"\xff", b"[" * 50_000, b'{"a":' * 50_000, rb'["\ud800"]', b"NaN",
-    b'{"sha256": "", "devices": null}', b'{"sha256": null, "devices": {"0": {}}}', b"9" * 5000, b"[1]", b"[null]",
-    b'{"sha256": "", "devices": {"a": {}}}', b'{"sha256": "", "devices": {"0": 1}}',
+    b'{"format": 2, "sha256": "", "devices": null}',
+    b'{"format": 2, "sha256": null, "devices": {"0": {}}}', b"9" * 5000, b"[1]", b"[null]", b'{"format": 2}',
+    b'{"format": true, "sha256": "", "devices": {}}', b'{"format": "2", "sha256": "", "devices": {}}',
+    b'{"format": 2, "sha256": "", "devices": {"a": {}}}',
+    b'{"format": 2, "sha256": "", "devices": {"0": 1}}',
 ]  # fmt: skip
 
 
@@ -317,6 +320,23 @@ def test_the_answer_store_refuses_files_that_fedwalk_did_not_write(store: Answer
         store.pin_names(["a", "b"])
     (store.folder / "devices.json").write_bytes(data)
     with pytest.raises(RunFolderError, match=r"devices\.json: can't be read back"):
+        store.report_devices(NEIGHBOURS, SystemRandomness(), None)
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(None, "Do not delete the old folder"), (1, "Do not delete"), (3, "Install the newer fedwalk")],
+)
+def test_a_store_of_another_format_is_refused_with_what_to_do(
+    store: AnswerStore, number: int | None, advice: str
+) -> None:
+    reports(store, SystemRandomness())
+    path = store.folder / "devices.json"
+    content = json.loads(path.read_bytes())
+    assert content.pop("format") == 2
+    path.write_text(json.dumps(content if number is None else {"format": number, **content}))
+    shown = rf"devices\.json: belongs to an answer store of format {number or 1}; .* reads format 2\. .*{advice}"
+    with pytest.raises(RunFolderError, match=shown):
         store.report_devices(NEIGHBOURS, SystemRandomness(), None)
 
 

@@ -150,7 +150,7 @@ def test_a_server_may_listen_on_a_single_address(listen: str, tmp_path: Path) ->
     ("change", "problem"),
     [
         ({"listen": "0.0.0.0:99999"}, "listen = '0.0.0.0:99999': isn't host:port"), ({"listen": ""}, "listen = ''"),
-        ({"largest_answer": -1}, "largest_answer: must be a number from 0"), ({"address": ""}, "address: is missing"),
+        ({"max_answer": -1}, "max_answer: must be a number from 0"), ({"address": ""}, "address: is missing"),
     ],
 )  # fmt: skip
 def test_a_federation_that_could_not_be_read_back_is_not_created(

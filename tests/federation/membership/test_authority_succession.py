@@ -47,7 +47,7 @@ def admitted(ward: FederationFolder, *members: Member) -> None:
 
 def server_meets(ward: FederationFolder, folder: HolderFolder) -> str | None:
     files = [str(ward.path / name) for name in ("server.pem", "server.key", "authority.pem")]
-    return meet_in_contexts(server_context(*files), client_context(folder.path), "fed.example.org")
+    return meet_in_contexts(server_context(*files), client_context(folder), "fed.example.org")
 
 
 def meets(meet: Meet, called: HolderFolder, caller: HolderFolder) -> str | None:

@@ -21,8 +21,8 @@ from helpers.enrolment import SERVER, settings
     "text",
     [
         "no toml", "name = 3", 'name = "a"\naddress = "b:1"', 'name = "a"\naddress = "b:1"\nlisten = 5',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = "much"',
-        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nlargest_answer = true',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nmax_answer = "much"',
+        'name = "a"\naddress = "b:1"\nlisten = "b:1"\nmax_answer = true',
         'name = "a"\naddress = "b:1"\nlisten = "b:1"\nother = 1', "\x00",
     ],
 )  # fmt: skip
@@ -57,7 +57,7 @@ def test_an_unknown_term_is_named(tmp_path: Path) -> None:
     "terms",
     [
         "terms = 5", "[terms]\nprotocols = 5", '[terms]\nprotocols = "ldp"', "[terms]\nbudget = -1",
-        '[terms]\nbudget = "all"', "[terms]\nmost_walks = 0.5", "[terms]\nmore = 1", "",
+        '[terms]\nbudget = "all"', "[terms]\nmax_walks = 0.5", "[terms]\nmore = 1", "",
         "simulation_seed = 1.5\n[terms]", "simulation_seed = true\n[terms]",
     ],
 )  # fmt: skip
@@ -142,11 +142,12 @@ def test_a_holder_file_of_format_1_is_refused_for_its_format_not_its_names(tmp_p
         HolderFolder(tmp_path).settings()
 
 
-def test_an_old_answer_store_is_never_silently_replaced_by_an_empty_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["memory", "memory-simulated"])
+def test_an_old_answer_store_is_never_silently_replaced_by_an_empty_one(tmp_path: Path, name: str) -> None:
     folder = HolderFolder(tmp_path)
-    (tmp_path / "memory").mkdir()
+    (tmp_path / name).mkdir()
     (tmp_path / "neighbours.adj").write_text("ann bob\n", encoding="utf-8")
-    refusal = r"memory: is an answer store of format 1; .* reads format 2\..* Do not delete the old folder"
+    refusal = rf"{name}: is an answer store of format 1; .* reads format 2\..* Do not delete the old folder"
     with pytest.raises(FormatError, match=refusal):
         enrol(tmp_path, settings("clinic"))
     # Neither does a file of settings that was edited to look like the present format.
@@ -154,4 +155,4 @@ def test_an_old_answer_store_is_never_silently_replaced_by_an_empty_one(tmp_path
     for read in (folder.settings, lambda: folder.answer_store):
         with pytest.raises(FormatError, match=refusal):
             read()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["holder.toml", "memory", "neighbours.adj"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["holder.toml", name, "neighbours.adj"]

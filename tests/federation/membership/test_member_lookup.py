@@ -51,21 +51,21 @@ def listening(federation: LocalFederation) -> Iterator[str]:
 
 
 def test_a_member_sees_the_members_and_at_once_that_one_was_removed(federation: LocalFederation) -> None:
-    path, server = federation.holders[0].path, federation.server
+    holder, server = federation.holders[0], federation.server
     with listening(federation) as address:
-        assert look_up_members(path, address) == {"holder-0", "holder-1", "holder-2"}
+        assert look_up_members(holder, address) == {"holder-0", "holder-1", "holder-2"}
         remove_holder(server, "holder-1")
         write_members(server.members, Roster.load(server.roster))
-        assert look_up_members(path, address) == {"holder-0", "holder-2"}
-        assert look_up_members(federation.holders[1].path, address) is None
+        assert look_up_members(holder, address) == {"holder-0", "holder-2"}
+        assert look_up_members(federation.holders[1], address) is None
 
 
 def test_an_unreachable_server_removes_no_holder(federation: LocalFederation, tmp_path: Path) -> None:
-    path = federation.holders[0].path
-    assert look_up_members(path, f"127.0.0.1:{free_port()}") is None
+    holder = federation.holders[0]
+    assert look_up_members(holder, f"127.0.0.1:{free_port()}") is None
     stranger = make_federation(tmp_path / "another", GRAPH, 1)
     with listening(stranger) as address:
-        assert look_up_members(path, address) is None
+        assert look_up_members(holder, address) is None
 
 
 def test_names_are_those_of_the_members_only(tmp_path: Path) -> None:

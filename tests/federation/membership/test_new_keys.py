@@ -11,6 +11,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from fedwalk.errors import InputError
 from fedwalk.federation.deploy.status import holder_status
+from fedwalk.federation.membership import admission
 from fedwalk.federation.membership.admission import admit_holder, enrol, remove_holder, renew_keys
 from fedwalk.federation.membership.certificates import as_private, ssh_line
 from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
@@ -148,7 +149,7 @@ def test_a_request_with_first_keys_has_no_field_for_replaced_keys(clinic: Member
 @pytest.mark.parametrize("missing", ["node.key", "holder.key"])
 def test_a_lost_key_can_not_be_renewed_and_the_error_says_what_to_do(member: HolderFolder, missing: str) -> None:
     (member.path / missing).unlink()
-    with pytest.raises(InputError, match=rf"{missing}: is not there.* --new-keys"):
+    with pytest.raises(InputError, match=rf"{missing}: does not exist.* --new-keys"):
         renew_keys(member)
 
 
@@ -209,3 +210,19 @@ def test_interrupted_making_of_new_keys_leaves_both_or_none(
     renew_keys(member)
     assert set(waiting_keys(member)) == {"holder.key", "node.key"}
     assert not (member.path / "next.partial").exists()
+
+
+def test_new_keys_are_on_the_disk_before_their_request_is_written(
+    member: HolderFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, synced = member.request.read_bytes(), list[Path]()
+
+    def sync(folder: Path) -> None:
+        assert waiting_keys(member)
+        assert member.request.read_bytes() == before
+        synced.append(folder)
+
+    monkeypatch.setattr(admission, "sync_folder", sync)
+    renew_keys(member)
+    assert synced == [member.path]
+    assert member.request.read_bytes() != before

@@ -34,7 +34,7 @@ def test_a_pass_for_another_key_is_refused(
     _, namesake = holder(tmp_path / "elsewhere", "clinic", "ann bob\n")
     with pytest.raises(InputError, match="is for another key than this holder's"):
         take_pass(clinic[0], admit_holder(ward, namesake, days=20))
-    with pytest.raises(InputError, match=r"is not there\. It comes with the operator's pass"):
+    with pytest.raises(InputError, match=r"does not exist\. It comes with the operator's pass"):
         clinic[0].credentials()
 
 
@@ -187,7 +187,7 @@ def test_damaged_files_in_the_holders_folder_are_named(
     with pytest.raises(InputError, match=complaint):
         take_pass(folder, path)
     (folder.path / "holder.key").unlink()
-    with pytest.raises(InputError, match=r"holder\.key: is not there"):
+    with pytest.raises(InputError, match=r"holder\.key: does not exist"):
         take_pass(folder, path)
 
 

@@ -41,7 +41,7 @@ def put_server_certificate(ward: FederationFolder, begin: datetime, days: int) -
 def meet(ward: FederationFolder, folder: HolderFolder) -> str | None:
     """Server and holder with the contexts that they use, over a socket."""
     files = [str(ward.path / name) for name in ("server.pem", "server.key", "authority.pem")]
-    return meet_in_contexts(server_context(*files), client_context(folder.path), HOST)
+    return meet_in_contexts(server_context(*files), client_context(folder), HOST)
 
 
 @pytest.fixture

@@ -201,12 +201,12 @@ def test_a_bad_answer_is_refused_by_name_and_the_rest_is_unharmed(phase: str, an
     assert as_lists(ask(refusing)) == as_lists(ask(failing))
     assert refusing.statistics.living() == ["ada", "cyd"]
     with pytest.raises(ProtocolError, match=reason):
-        raise ProtocolError(refusing.statistics.refused["ben"])
-    assert refusing.statistics.refused == refusing.statistics.lost
+        raise ProtocolError(refusing.statistics.invalid["ben"])
+    assert refusing.statistics.invalid == refusing.statistics.lost
     assert refusing.statistics.lost["ben"].startswith(f"{phase}: ")
     assert refusing.transcript.as_dict() == failing.transcript.as_dict()
     assert failing.statistics.lost == {"ben": f"{phase}: gone"}
-    assert failing.statistics.refused == {}
+    assert failing.statistics.invalid == {}
 
 
 @pytest.mark.parametrize("phase", list(PHASES))
@@ -272,13 +272,13 @@ def test_places_are_counted_among_the_remaining_participants() -> None:
     )
     vectors = asked.vectors(left, GroupPlan(ids(0, 1, 0), 2, 2.0), silent)
     assert np.isnan(vectors[:, 0]).tolist() == [False, True, True]
-    assert asked.statistics.refused["ben"] == "vectors: ben: answers for 1 device of other holders, the first is 3."
-    assert asked.statistics.refused["cyd"] == "vectors: cyd: answers for 1 device of other holders, the first is 5."
+    assert asked.statistics.invalid["ben"] == "vectors: ben: answers for 1 device of other holders, the first is 3."
+    assert asked.statistics.invalid["cyd"] == "vectors: cyd: answers for 1 device of other holders, the first is 5."
 
 
 def test_a_reason_from_a_holder_is_shortened_and_has_no_control_characters(tmp_path: Any) -> None:
     statistics = RunStatistics("run", {"ada": 1})
-    statistics.lose("ada", "roll", "\x1b[2Jgone\n\u202e\ud800" + "x" * 10**6, refused=True)
+    statistics.lose("ada", "roll", "\x1b[2Jgone\n\u202e\ud800" + "x" * 10**6, invalid=True)
     assert statistics.lost["ada"].startswith("roll: ?[2Jgone???xxx")
     assert len(statistics.lost["ada"]) == MAX_REASON_LENGTH + len("roll: ")
     statistics.save(tmp_path / "statistics.json")

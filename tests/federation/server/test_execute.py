@@ -96,7 +96,7 @@ def test_paper_over_holders_is_paper_as_simulated_bit_for_bit(
     assert np.array_equal(result.embedding.nodes, expected.nodes)
     assert result.record["messages"] == model.transcript_.as_dict()
     assert result.record["settings"]["bins"] == model.settings_.bins
-    assert result.statistics["lost"] == result.statistics["refused"] == {}
+    assert result.statistics["lost"] == result.statistics["invalid"] == {}
     assert not result.embedding.vectors[-1].any()
 
 
@@ -141,7 +141,7 @@ def test_a_holder_lost_in_any_phase_leaves_the_living_embedded(
     result = run(federation, channel, tmp_path / "run", CHOSEN)
     statistics = result.statistics
     assert statistics["lost"] == {holder: f"{phase}: gone"}
-    assert statistics["refused"] == {}
+    assert statistics["invalid"] == {}
     assert result.embedding.nodes.tolist() == living(federation, graph, holder)
     assert statistics["embedded"] == len(result.embedding.nodes) == 35 - statistics["holders"][holder]
     assert np.isfinite(result.embedding.vectors).all()
@@ -223,11 +223,11 @@ def test_a_spoiled_answer_costs_the_run_no_more_than_no_answer(
     missing = run(
         federation, federation.holders(gone=lose(phase, "holder-1", rounds=10**6)), tmp_path / "missing", chosen
     )
-    assert list(refused.statistics["refused"]) == ["holder-1"]
-    assert refused.statistics["refused"]["holder-1"].startswith(f"{phase}: ")
-    assert missing.statistics["refused"] == {}
+    assert list(refused.statistics["invalid"]) == ["holder-1"]
+    assert refused.statistics["invalid"]["holder-1"].startswith(f"{phase}: ")
+    assert missing.statistics["invalid"] == {}
     for result in (refused, missing):
-        result.record["federation"] |= {"lost": {}, "refused": {}, "unreachable": {}}
+        result.record["federation"] |= {"lost": {}, "invalid": {}, "unreachable": {}}
     assert same(refused, missing)
 
 
@@ -237,7 +237,7 @@ def test_huge_numbers_from_one_holder_do_not_stop_the_others(federation: InProce
         return {**fields, **vast}
 
     result = run(federation, federation.holders(spoil=change), tmp_path / "run", CHOSEN)
-    assert list(result.statistics["lost"]) == list(result.statistics["refused"]) == ["holder-3"]
+    assert list(result.statistics["lost"]) == list(result.statistics["invalid"]) == ["holder-3"]
 
 
 @pytest.mark.parametrize("phase", LDP_PHASES)
@@ -261,7 +261,7 @@ def test_a_holder_that_does_not_agree_is_left_out_with_its_reason(
     assert unseeded.folders["holder-2"].settings().terms.protocols == ("ldp",)
     record = unseeded.run(unseeded.holders(), Settings(**CHOSEN), tmp_path / "run")
     assert record["federation"]["lost"]["holder-2"].startswith("roll: refused: protocol 'paper': the owner")
-    assert record["federation"]["refused"] == {}
+    assert record["federation"]["invalid"] == {}
 
 
 def test_a_holder_without_an_address_is_embedded_by_ldp_and_left_out_of_paper(
@@ -430,7 +430,7 @@ def test_a_failure_that_flower_reports_is_a_loss_and_not_a_refusal(
 
     record = federation.run(federation.holders(spoil=change), Settings(**CHOSEN), tmp_path / "run")
     assert record["federation"]["lost"] == {"holder-3": "matrices: Flower: node unavailable"}
-    assert record["federation"]["refused"] == {}
+    assert record["federation"]["invalid"] == {}
 
 
 def test_the_store_keeps_the_neighbours_of_the_roll_call_for_the_whole_run(

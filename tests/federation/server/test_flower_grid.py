@@ -254,7 +254,7 @@ def test_a_failure_after_an_answer_starts_the_deadline_of_the_others(monkeypatch
 
 def test_an_answer_beyond_the_federations_bound_is_refused() -> None:
     outcomes = ask(Nodes(answers={node: roll(name, *range(5000)) for name, node in NODES.items()}))
-    assert set(outcomes.values()) == {Failure("records: arrays of more than 0 MB in all.", refused=True)}
+    assert set(outcomes.values()) == {Failure("records: arrays of more than 0 MB in all.", invalid=True)}
 
 
 @pytest.mark.parametrize("ids", [[], [None]])
@@ -269,14 +269,14 @@ def reply(content: Any, node: int = 11) -> Message:
 
 def test_an_answer_from_another_node_is_refused() -> None:
     assert read_reply(reply(roll("ada", 1), node=12), 11, MAX_BATCH_BYTES) == Failure(
-        "the answer came from another node", refused=True
+        "the answer came from another node", invalid=True
     )
 
 
 def test_an_error_from_flower_is_a_failure_and_not_a_refusal() -> None:
     failure = read_reply(reply(Error(3, "x" * 9999)), 11, MAX_BATCH_BYTES)
     assert isinstance(failure, Failure)
-    assert not failure.refused
+    assert not failure.invalid
     assert failure.reason.startswith("Flower: xxx")
     assert len(failure.reason) < 400
 
@@ -289,5 +289,5 @@ def test_a_holder_that_refuses_is_quoted() -> None:
 def test_records_that_cannot_be_read_are_refused() -> None:
     failure = read_reply(reply(RecordDict()), 11, MAX_BATCH_BYTES)
     assert isinstance(failure, Failure)
-    assert failure.refused
+    assert failure.invalid
     assert "expected one of arrays" in failure.reason

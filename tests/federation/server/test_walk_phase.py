@@ -188,12 +188,12 @@ def test_a_bad_answer_is_refused_by_name_and_its_walks_are_asked_for_again(
     channel, failing = spoiled("ben", change), Walkers(gone={(0, "ben"): 10**6})
     phase, walks = walk(channel)
     statistics = phase.coordinator.statistics
-    assert list(statistics.refused) == list(statistics.lost) == ["ben"]
-    assert reason in statistics.refused["ben"]
+    assert list(statistics.invalid) == list(statistics.lost) == ["ben"]
+    assert reason in statistics.invalid["ben"]
     expected_phase, expected = walk(failing)
     assert np.array_equal(walks.sequences, expected.sequences)
     # The only difference to a holder that just doesn't answer is that here something was refused.
-    statistics.lost = statistics.refused = {}
+    statistics.lost = statistics.invalid = {}
     expected_phase.coordinator.statistics.lost = {}
     expected_phase.coordinator.statistics.unreachable.clear()
     assert statistics == expected_phase.coordinator.statistics
@@ -206,7 +206,7 @@ def test_walks_lost_with_a_holder_are_reissued_to_the_remaining_holders(name: st
     phase, walks = walk(channel)
     statistics, me = phase.coordinator.statistics, HOLDERS.index(name)
     assert statistics.lost == {name: "walks: gone"}
-    assert statistics.refused == {}
+    assert statistics.invalid == {}
     again = channel.asked[1]
     assert name not in again
     local = local_answer(GRAPH, SETTINGS).sequences
@@ -352,7 +352,7 @@ def test_a_holder_that_claims_the_walks_of_others_does_not_get_them_excluded() -
 
     phase, walks = walk(Walkers(change=forge))
     statistics = phase.coordinator.statistics
-    assert statistics.lost == statistics.refused == {}
+    assert statistics.lost == statistics.invalid == {}
     honest = local_answer(GRAPH, SETTINGS).sequences
     assert len(rows(walks.sequences) & rows(honest)) >= 35
     assert statistics.walks.repeated > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, json_argument, patience_argument
 from fedwalk.errors import InputError
-from fedwalk.protocols.registry import OURS, federated_protocols
+from fedwalk.protocols.registry import FEDERATED, federated_protocols
 
 MARK = "server/federation.toml"
 """A folder that has this file is that of an earlier demo, and may be replaced."""
@@ -23,7 +23,7 @@ def add_parsers(commands: Commands) -> None:
         "holders as separate processes on loopback, does a run, and stops all of them.",
     )  # fmt: skip
     parser.add_argument("--holders", type=int, default=4, metavar="N", help="number of holders (default 4)")
-    parser.add_argument("--protocol", choices=OURS, default="paper", help="default paper")
+    parser.add_argument("--protocol", choices=FEDERATED, default="paper", help="default paper")
     parser.add_argument("--epsilon", type=float, metavar="E", help="default 2 for paper, 6 for ldp")
     parser.add_argument("--graph", type=Path, metavar="GRAPH", help="a graph file (default: a generated network)")
     parser.add_argument("--vertices", type=int, default=400, metavar="N", help="of a generated network (default 400)")
@@ -43,18 +43,20 @@ def add_parsers(commands: Commands) -> None:
 def _demo(options: argparse.Namespace) -> int:
     from fedwalk.cli.federate.run import show
     from fedwalk.cli.show import StageBars
-    from fedwalk.federation.deploy.follow_run import run
-    from fedwalk.federation.deploy.local_federation import make_federation
-    from fedwalk.federation.server.execute import check_settings
+    from fedwalk.federation.deploy.follow_run import check_run, run
+    from fedwalk.federation.deploy.local_federation import check_num_holders, make_federation
     from fedwalk.graph import load_graph, social_network
     from fedwalk.settings import Settings
 
-    _clear(options.output)
+    _check_replaceable(options.output)
     graph = load_graph(options.graph) if options.graph else social_network(vertices=options.vertices, seed=0)
     settings = Settings(protocol=options.protocol, walks=options.walks, seed=options.seed or 0)
-    check_settings(settings)
     usual = federated_protocols()[options.protocol].usual_epsilon
     settings = settings.updated({"epsilon": usual if options.epsilon is None else options.epsilon})
+    # All checks come before the folder of an earlier demo is deleted.
+    check_run(settings.resolve(graph.vertices), options.patience)
+    check_num_holders(options.holders, graph)
+    shutil.rmtree(options.output, ignore_errors=True)
     with StageBars(f"{options.protocol} over {options.holders} holders: {graph}") as bars:
         bars("keys", 0, 1)
         federation = make_federation(options.output, graph, options.holders, options.seed)
@@ -80,8 +82,7 @@ def _demo(options: argparse.Namespace) -> int:
     return 0
 
 
-def _clear(path: Path) -> None:
-    """Delete the folder of an earlier demo; InputError if the folder is anything else."""
+def _check_replaceable(path: Path) -> None:
+    """Raise InputError if the path is anything but an earlier demo's folder, an empty one, or unused."""
     if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / MARK).exists())):
         raise InputError(f"{path}: exists, and isn't an earlier demo's. Name another folder with -o.")
-    shutil.rmtree(path, ignore_errors=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, folder_argument
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import OURS
+from fedwalk.protocols.registry import FEDERATED
 from fedwalk.util.text import counted
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def add_parsers(commands: Commands) -> None:
                         help="where other holders reach this one; not needed if only ldp is allowed")  # fmt: skip
     parser.add_argument("--listen", metavar="HOST:PORT", help="what it listens on (default 0.0.0.0 and that port)")
     parser.add_argument(
-        "--allow", action="append", choices=OURS, metavar="PROTOCOL",
+        "--allow", action="append", choices=FEDERATED, metavar="PROTOCOL",
         help="allow this protocol in addition to ldp; paper's privacy loss is unbounded (default: only ldp)",
     )  # fmt: skip
     parser.add_argument(
-        "--budget", type=float, metavar="E", help="largest epsilon per edge, over all runs (default: no limit)"
+        "--budget", type=float, metavar="E", help="maximum epsilon per edge, over all runs (default: no limit)"
     )
     parser.add_argument(
-        "--most-walks", type=int, metavar="G", help="largest number of walks per device in a run (default: no limit)"
+        "--max-walks", type=int, metavar="G", help="maximum number of walks per device in a run (default: no limit)"
     )
 
 
@@ -69,7 +69,7 @@ def _new_holder(options: argparse.Namespace) -> "HolderSettings":
     from fedwalk.federation.membership.folders import HolderSettings
     from fedwalk.federation.names import all_interfaces
 
-    terms = Terms(_allowed(options.allow or []), options.budget, options.most_walks)
+    terms = Terms(_allowed(options.allow or []), options.budget, options.max_walks)
     needed = ("name", "neighbours", "address") if terms.need_address else ("name", "neighbours")
     if missing := [f"--{name}" for name in needed if not getattr(options, name)]:
         raise SettingsError(f"{options.holder}: isn't a holder yet. To make one, also give {', '.join(missing)}.")
@@ -84,7 +84,7 @@ def _changed(before: "HolderSettings", options: argparse.Namespace) -> "HolderSe
     from fedwalk.federation.names import listen_after_move
 
     given = {"protocols": options.allow and _allowed(options.allow), "budget": options.budget}
-    given["most_walks"] = options.most_walks
+    given["max_walks"] = options.max_walks
     terms = replace(before.terms, **{name: value for name, value in given.items() if value is not None})
     address = options.address or before.address
     return replace(
@@ -98,5 +98,7 @@ def _changed(before: "HolderSettings", options: argparse.Namespace) -> "HolderSe
 
 
 def _allowed(more: list[str]) -> tuple[str, ...]:
-    """ldp, and the further protocols that the owner allows."""
-    return tuple(dict.fromkeys(["ldp", *more]))
+    """The protocols that every holder allows by default, and the further ones that this owner allows."""
+    from fedwalk.federation.holder.terms import default_protocols
+
+    return tuple(dict.fromkeys([*default_protocols(), *more]))

@@ -40,11 +40,12 @@ def _holder(options: argparse.Namespace) -> int:
     folder = HolderFolder(options.holder)
     settings = folder.settings()
     if options.older_pass and not options.pass_file:
-        raise SettingsError("--older-pass goes with --pass FILE.")
+        raise SettingsError("--older-pass requires --pass FILE.")
     if options.pass_file:
         _take_pass(folder, options.pass_file, older=options.older_pass)
     if waiting_keys(folder):
-        print("New keys wait for the operator's pass. When the operator admits them, the server refuses the old ones.")
+        print("The new keys come into use with the operator's next pass.")
+        print("As soon as the operator admits them, the server refuses the old ones.")
     # Made before the holder starts, so that no line of its log is missed.
     owner_log = OwnerLogReader(folder.log)
     with running_holder(folder) as started:

@@ -22,8 +22,8 @@ def add_parsers(commands: Commands) -> None:
     parser.add_argument("--name", default="fedwalk", help="the federation's name (default fedwalk)")
     days_argument(parser, "the server's certificate", DAYS)
     parser.add_argument(
-        "--largest-answer", type=int, default=256, metavar="MB",
-        help="largest amount that one holder may send in a run (default 256 MB)",
+        "--max-answer", type=int, default=256, metavar="MB",
+        help="maximum amount that one holder may send in a run (default 256 MB)",
     )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def _init(options: argparse.Namespace) -> int:
     from fedwalk.federation.names import all_interfaces
 
     listen = options.listen or all_interfaces(options.address)
-    settings = FederationSettings(options.name, options.address, listen, options.largest_answer << 20)
+    settings = FederationSettings(options.name, options.address, listen, options.max_answer << 20)
     folder = create_federation(options.federation, settings, options.days)
     print(
         f"Created the federation {folder.path}. Holders reach its server at {options.address}; it listens on {listen}."

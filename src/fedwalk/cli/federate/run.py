@@ -2,16 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, folder_argument, json_argument, patience_argument, print_json
 from fedwalk.util.text import counted
 
 if TYPE_CHECKING:
+    from fedwalk.federation.server.statistics import FederationFacts
     from fedwalk.run.record import RunRecord
     from fedwalk.settings import Settings
 
@@ -44,7 +44,7 @@ def add_parsers(commands: Commands) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags override them")
     patience_argument(parser, PATIENCE)
     parser.add_argument(
-        "--need", dest="min_holders", type=int, default=1, metavar="N",
+        "--min-holders", type=int, default=1, metavar="N",
         help="stop at the roll call if fewer holders answer it, before any vector or report is asked for (default 1)",
     )  # fmt: skip
     held = parser.add_mutually_exclusive_group()
@@ -87,51 +87,54 @@ def chosen_settings(options: argparse.Namespace) -> "Settings":
 def show(record: "RunRecord", output: Path, *, as_json: bool) -> int:
     """Print a run's record as tables, or as JSON."""
     from fedwalk.cli.show import print_facts, print_ledger, print_messages, run_facts
+    from fedwalk.federation.server.statistics import FederationFacts
+    from fedwalk.run.folder import RECORD_FILE
 
     if as_json:
         return print_json(record.as_dict())
-    account = record.federation
-    # Every federated run has one; `run` refuses to resume any other.
-    assert account is not None
+    # Every federated run has this part; `run` refuses to resume any other.
+    assert record.federation is not None
+    federation = FederationFacts.from_dict(record.federation, str(output / RECORD_FILE))
     num_hops = record.walks.count * (record.walks.hops_per_walk or 0.0)
-    print_facts(str(output), [*run_facts(record), *federation_facts(account, num_hops)])
+    print_facts(str(output), [*run_facts(record), *federation_facts(federation, num_hops)])
     print_messages(record)
     print_ledger(record)
     print(f"Results: {output}/embedding.npz; the whole record: {output}/run.json")
-    if account["lost"]:
-        lost = f"{len(account['lost'])} of {len(account['holders'])} holders were lost"
+    statistics = federation.statistics
+    if statistics.lost:
+        lost = f"{len(statistics.lost)} of {len(statistics.holders)} holders were lost"
         print(
-            f"fedwalk: note: {lost}; {account['embedded']:,} of {record.graph.vertices:,} devices are embedded.",
+            f"fedwalk: note: {lost}; {federation.embedded:,} of {record.graph.vertices:,} devices are embedded.",
             file=sys.stderr,
         )
     return 0
 
 
-def federation_facts(account: Mapping[str, Any], num_hops: float) -> list[tuple[str, str]]:
-    """Holders, losses, refusals and traffic, from a record's `federation`; lines without content are left out."""
-    walks, wire = account["walks"], account["wire"]
-    facts = [
-        ("holders", f"{len(account['holders']) - len(account['lost'])} of {len(account['holders'])} completed the run")
-    ]
-    if account["simulated"]:
-        facts.append(("simulated", f"{', '.join(account['simulated'])}: noise from a seed, which protects nothing"))
-    facts.append(("embedded", f"{account['embedded']:,} devices"))
-    facts += [("lost", f"{holder}: {reason}") for holder, reason in account["lost"].items()]
-    if walks["asked"]:
-        again = f", {walks['reissued']:,} of them reissued" if walks["reissued"] else ""
-        facts.append(("finished", f"{walks['finished']:,} of {walks['asked']:,} walks{again}; {walks['lost']:,} lost"))
-        facts += [("", f"{n:,} {reason}") for reason, n in walks["reasons"].items()]
-        rate = wire["bytes"] / max(1, walks["finished"])
-        hops = num_hops / max(wire["seconds"], 1e-9)
-        facts.append(("hops", f"{hops:,.0f} a second; {wire['batches']:,} batches, {rate:,.0f} bytes a walk"))
-    for holder, times in account["interrupted"].items():
+def federation_facts(federation: "FederationFacts", num_hops: float) -> list[tuple[str, str]]:
+    """Holders, losses, refusals and traffic of a federated run; lines without content are left out."""
+    statistics = federation.statistics
+    walks, wire, num_holders = statistics.walks, statistics.wire, len(statistics.holders)
+    facts = [("holders", f"{num_holders - len(statistics.lost)} of {num_holders} completed the run")]
+    if statistics.simulated:
+        facts.append(("simulated", f"{', '.join(statistics.simulated)}: noise from a seed, which protects nothing"))
+    facts.append(("embedded", f"{federation.embedded:,} devices"))
+    facts += [("lost", f"{holder}: {reason}") for holder, reason in statistics.lost.items()]
+    if walks.asked:
+        # A walk counts each time it is reissued, whether or not it finished in the end.
+        again = f"; {counted(walks.reissued, 'reissue', 'reissues')}" if walks.reissued else ""
+        facts.append(("finished", f"{walks.finished:,} of {walks.asked:,} walks, {walks.lost:,} lost{again}"))
+        facts += [("", f"{n:,} {reason}") for reason, n in walks.reasons.items()]
+        rate = wire.bytes / max(1, walks.finished)
+        hops = num_hops / max(wire.seconds, 1e-9)
+        facts.append(("hops", f"{hops:,.0f} a second; {wire.batches:,} batches, {rate:,.0f} bytes a walk"))
+    for holder, times in statistics.interrupted.items():
         facts.append(
             ("interrupted", f"{holder}, {counted(times, 'time', 'times')}: it returned, and its walks were reissued")
         )
-    for holder, times in account["unreachable"].items():
-        if holder not in account["lost"]:
+    for holder, times in statistics.unreachable.items():
+        if holder not in statistics.lost:
             others = counted(times, "other holder", "other holders")
             facts.append(("unreachable", f"{holder}, for {others}: check its port and its address"))
-    counts = [*account["refused_by_holders"].items(), *account["refused_by_server"].items()]
+    counts = [*statistics.refused_by_holders.items(), *statistics.refused_by_server.items()]
     refused = ", ".join(f"{n:,} {reason}" for reason, n in counts)
     return [*facts, ("refused", refused)] if refused else facts

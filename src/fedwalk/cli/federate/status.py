@@ -63,7 +63,9 @@ def _authority_facts(status: dict[str, Any]) -> list[tuple[str, str]]:
         return [("authority", authority)]
     facts = [("authority", f"{authority['fingerprint']}, {_left(authority['end'])}")]
     behind = [one["name"] for one in status["holders"] if one["former_authority"] and one["state"] != "removed"]
-    passes = f"passes by it: {', '.join(behind)}; admit these requests again" if behind else "no pass is by it"
+    passes = (
+        f"passes signed by it: {', '.join(behind)}; admit these requests again" if behind else "no pass signed by it"
+    )
     if until := authority["former_until"]:
         trusted = "trusted, " if datetime.fromisoformat(until) > datetime.now(UTC) else "not trusted any more, "
         facts.append(("old authority", f"{trusted}{_left(until)}; {passes}"))
@@ -75,7 +77,7 @@ def _authority_facts(status: dict[str, Any]) -> list[tuple[str, str]]:
 def _row(holder: dict[str, Any]) -> list[str]:
     """A row of the table, without the details that don't fit into its narrow columns."""
     state, end = holder["state"].partition(":")[0], holder["certificate_end"]
-    address, certificate = holder["address"] or "none: ldp only", _left(end) if end else "no pass here"
+    address, certificate = holder["address"] or "none: ldp only", _left(end) if end else "no pass file"
     return [holder["name"], f"{holder['devices']:,}", address, state, certificate]
 
 
@@ -89,7 +91,11 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
         ("agrees to", status["terms"]),
         ("released", status["released"]),
         ("certificate", _until(status["certificate_end"])),
-        *([("new keys", "wait for the operator's pass; the old ones are in use")] if status["new_keys"] else []),
+        *(
+            [("new keys", "come into use with the operator's next pass; until then the old ones are used")]
+            if status["new_keys"]
+            else []
+        ),
         ("numbering", status["numbering"] or "none yet"),
     ]
     if is_unreadable(walking := status["walking"]):
@@ -97,9 +103,9 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
     elif walking:
         # The file stays after a run, so its age tells whether these walks are still going on.
         ago = time.time() - walking["now"]
-        names = ("begun", "finished", "handed", "received", "refused")
-        counts = ", ".join(f"{walking[name]:,} {name}" for name in names)
-        facts.append(("last walks", f"{counts}, {walking['bytes']:,} bytes sent; {ago:.0f} s ago"))
+        walks = f"{walking['begun']:,} walks started, {walking['finished']:,} finished"
+        tokens = f"{walking['handed']:,} tokens sent, {walking['received']:,} received, {walking['refused']:,} refused"
+        facts.append(("last walks", f"{walks}; {tokens}; {walking['bytes']:,} bytes sent; {ago:.0f} s ago"))
     print_facts(str(folder), facts)
     return 0
 
@@ -121,4 +127,4 @@ def _left(end: str) -> str:
     from fedwalk.federation.membership.validity import span_text
 
     left = datetime.fromisoformat(end) - datetime.now(UTC)
-    return f"expired {span_text(-left)} ago" if left < timedelta() else f"good for {span_text(left)}"
+    return f"expired {span_text(-left)} ago" if left < timedelta() else f"valid for {span_text(left)}"

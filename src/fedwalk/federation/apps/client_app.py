@@ -1,7 +1,7 @@
 """The Flower client app of a holder: a new process for every question, which sends one answer and exits.
 
-The holder's own folder says who it is, what its owner has agreed to and where its neighbour lists are; the server
-decides none of it. The server is told why a question is refused, but not why anything else fails: another error might
+The holder's name, its owner's terms and the path of its neighbour lists are read from its own folder; the server can
+change none of them. The server is told why a question is refused, but not why anything else fails: another error might
 quote a neighbour list.
 """
 
@@ -37,6 +37,7 @@ from fedwalk.federation.membership.passes import read_pass
 from fedwalk.federation.owner_log import log_for_owner
 from fedwalk.federation.wire.flower_records import REFUSAL, fields_to_records, from_records
 from fedwalk.federation.wire.questions import (
+    PHASES,
     Fields,
     MatricesQuestion,
     ReportsQuestion,
@@ -52,7 +53,7 @@ from fedwalk.util.files import write_private
 from fedwalk.util.text import counted
 
 LOCK_TIMEOUT = 86400.0
-"""Seconds to wait for an earlier process of this holder. A whole day, because a walk phase has no time limit."""
+"""Seconds to wait for an earlier process of this holder. A whole day, because a walk phase may take hours."""
 
 MAX_ATTEMPTS = 8
 """Walk phases in one run: more than a server needs to reissue lost walks, but few enough that it can't use repeated
@@ -63,18 +64,18 @@ app = ClientApp()
 
 def answer(folder: HolderFolder, phase: str, records: RecordDict) -> Fields:
     """Answer a question: with the stored answer, or else with a new one that is stored before it is sent."""
-    question = from_records(QUESTIONS[phase], records)
+    question = from_records(PHASES[phase].question, records)
     settings = folder.settings()
-    check_terms(settings.terms, phase, question)
+    check_terms(settings.terms, question)
     # Locked until the answer is stored: a process that is asked the same meanwhile waits, then finds the answer.
     with AnswerStore(folder.answer_store).locked(LOCK_TIMEOUT) as store:
         key = question_key(question)
         fields = store.recall(phase, key)
         if fields is None:
             # A server could hold the roll call for `ldp` and then ask for `paper`. The ledger must show that, too.
-            if phase != "roll":
-                _record_unbounded(protocol_of(phase, question), store, _snapshot(store, question), settings)
-            fields = pack(ANSWERS[phase](folder, settings, store, question))
+            if not isinstance(question, RollQuestion):
+                _record_unbounded(protocol_of(question), store, _snapshot(store, question), settings)
+            fields = pack(ANSWER_WITH[type(question)](folder, settings, store, question))
             store.keep(phase, key, fields)
     return fields
 
@@ -87,7 +88,7 @@ def randomness(settings: HolderSettings) -> Randomness:
 def _roll(folder: HolderFolder, settings: HolderSettings, store: AnswerStore, question: RollQuestion) -> Any:
     """Translate the neighbour lists to the federation's ids, and store them for the later phases of the run."""
     names = vertex_names(question)
-    # Before the lists are translated: with other ids, devices would be given each other's ledgers.
+    # Before the neighbour lists are translated: with other ids, devices would be given each other's ledgers.
     store.pin_names(names)
     neighbours = resolve(read_neighbours(folder.path / settings.neighbours), names)
     if neighbours.unknown or neighbours.absent:
@@ -97,12 +98,11 @@ def _roll(folder: HolderFolder, settings: HolderSettings, store: AnswerStore, qu
             f"left out, because they aren't in the federation: {num_unknown} and {num_absent} of the neighbour lists"
         )
     neighbours = store.keep_snapshot(question.run, neighbours)
-    if federated_protocols()[question.protocol].unbounded:
-        # The answer itself reveals which devices have a neighbour.
-        _record_unbounded(question.protocol, store, neighbours, settings)
-    else:
+    # For an unbounded protocol the answer itself is a release: it reveals which devices have a neighbour.
+    _record_unbounded(question.protocol, store, neighbours, settings)
+    if (report_plan := federated_protocols()[question.protocol].report_plan) is not None:
         devices = store.report_devices(neighbours, randomness(settings), settings.terms.budget)
-        check_budget(question, len(names), devices)
+        check_budget(report_plan(len(names), question.epsilon), devices)
     return answer_roll(question, neighbours, settings.name, settings.simulation_seed is not None)
 
 
@@ -146,18 +146,18 @@ def _walks(folder: HolderFolder, settings: HolderSettings, store: AnswerStore, q
     neighbours = _snapshot(store, question).restrict(question.participants)
     if settings.name not in question.holders:
         raise ProtocolError(f"WalksQuestion.holders: this holder, {settings.name}, isn't among them.")
-    if store.answered("walks", question.run) >= MAX_ATTEMPTS:
+    if store.answered(question.phase, question.run) >= MAX_ATTEMPTS:
         raise ProtocolError(f"WalksQuestion: this holder has walked {MAX_ATTEMPTS} times in this run; start another.")
     me = question.holders.index(settings.name)
     engine = WalkEngine(question, neighbours, me, randomness(settings))
     # After the engine has checked the plan, so that a refused plan doesn't count as an attempt.
-    if not store.begin("walks", question_key(question)):
+    if not store.begin(question.phase, question_key(question)):
         log_for_owner(
-            "walks: an earlier process of this holder ended during this attempt; waiting for the next attempt"
+            f"{question.phase}: an earlier process of this holder ended during this attempt; waiting for the next one"
         )
         return interrupted(question)
     on_progress = partial(_write_progress, folder, time.time())
-    members = partial(look_up_members, folder.path, read_pass(folder.own_pass).server)
+    members = partial(look_up_members, folder, read_pass(folder.own_pass).server)
     return walk_together(engine, question, me, folder.credentials(), settings.listen, on_progress, members)
 
 
@@ -184,14 +184,11 @@ def _snapshot(store: AnswerStore, question: Any) -> KnownNeighbours:
     return neighbours
 
 
-QUESTIONS: dict[str, type[Any]] = {
-    "roll": RollQuestion, "reports": ReportsQuestion, "vectors": VectorsQuestion, "matrices": MatricesQuestion,
-    "walks": WalksQuestion,
+ANSWER_WITH: dict[type[Any], Callable[..., Any]] = {
+    RollQuestion: _roll, ReportsQuestion: _reports, VectorsQuestion: _vectors, MatricesQuestion: _matrices,
+    WalksQuestion: _walks,
 }  # fmt: skip
-
-ANSWERS: dict[str, Callable[..., Any]] = {
-    "roll": _roll, "reports": _reports, "vectors": _vectors, "matrices": _matrices, "walks": _walks,
-}  # fmt: skip
+"""The function that answers each kind of question."""
 
 
 def handle(phase: str, message: Message, context: Context) -> Message:
@@ -215,5 +212,5 @@ def handle(phase: str, message: Message, context: Context) -> Message:
 
 
 # Flower passes a message of type "query.roll" to the function that is registered as "roll".
-for _phase in QUESTIONS:
+for _phase in PHASES:
     app.query(_phase)(partial(handle, _phase))

@@ -1,6 +1,6 @@
-"""Flower's ServerApp: reads the job that `fedwalk federate run` wrote, does the run, and writes its progress.
+"""Flower's ServerApp: reads the run request that `fedwalk federate run` wrote, does the run, and writes its progress.
 
-The job is a file on the server's own machine. The command follows `progress.jsonl` beside the run's results.
+The run request is a file on the server's own machine. The command follows `progress.jsonl` beside the run's results.
 """
 
 import json
@@ -19,7 +19,7 @@ from fedwalk.federation.membership.members import Members
 from fedwalk.federation.membership.roster import Roster
 from fedwalk.federation.server.execute import EVENTS, federate_to_folder
 from fedwalk.federation.server.flower_grid import FlowerChannel
-from fedwalk.federation.shared_files import read_job, read_nodes
+from fedwalk.federation.shared_files import read_nodes, read_run_request
 from fedwalk.settings import Settings
 from fedwalk.util.files import try_lock
 
@@ -53,18 +53,18 @@ class Events:
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Do the run of the job that the run's configuration names."""
-    job = read_job(Path(str(context.run_config["job"])))
-    output = Path(job["output"])
+    """Do the run that is requested in the file that the run's configuration names."""
+    request = read_run_request(Path(str(context.run_config["run_request"])))
+    output = Path(request["output"])
     output.mkdir(parents=True, exist_ok=True)
     events = Events(output / EVENTS)
     # The command watches this process: if it is killed, no event says so.
     events.write(pid=os.getpid())
     try:
-        with try_lock(FederationFolder(Path(job["federation"])).run_lock) as free:
+        with try_lock(FederationFolder(Path(request["federation"])).run_lock) as free:
             if not free:
                 raise ProtocolError("another run of this federation is going on. Wait for its end, or stop it.")
-            run(grid, job, events)
+            run(grid, request, events)
     except FedWalkError as error:
         events.write(error=str(error))
         raise
@@ -75,19 +75,23 @@ def main(grid: Grid, context: Context) -> None:
     events.write(ended=True)
 
 
-def run(grid: Grid, job: dict[str, Any], events: Events) -> None:
-    """Do the run of a job, and write its results into the job's folder."""
-    folder = FederationFolder(Path(job["federation"]))
+def run(grid: Grid, request: dict[str, Any], events: Events) -> None:
+    """Do the requested run, and write its results into the folder that the request names."""
+    folder = FederationFolder(Path(request["federation"]))
     roster = Roster.load(folder.roster)
-    largest = folder.settings().largest_answer
-    bound_answers(largest, job["patience"])
+    max_bytes = folder.settings().max_answer
+    bound_answers(max_bytes, request["patience"])
     # Read at each question: the operator may remove a holder during the run.
     members = Members(folder.members)
     nodes = read_nodes(folder.nodes)
-    channel = FlowerChannel(grid, nodes, job["patience"], largest, lambda name: members.node_key(name) is not None)
+
+    def is_member(name: str) -> bool:
+        return members.node_key(name) is not None
+
+    channel = FlowerChannel(grid, nodes, request["patience"], max_bytes, is_member)
     # resume=True also begins a new run in an empty folder; the command has checked which of the two is wanted.
     federate_to_folder(
-        channel, roster, Settings.from_mapping(job["settings"]), Path(job["output"]), patience=job["patience"],
-        resume=True, keep_walks=job["keep_walks"], refusals=folder.refusals, min_holders=job["min_holders"],
-        on_progress=events,
+        channel, roster, Settings.from_mapping(request["settings"]), Path(request["output"]), resume=True,
+        patience=request["patience"], keep_walks=request["keep_walks"], refusals=folder.refusals,
+        min_holders=request["min_holders"], on_progress=events,
     )  # fmt: skip

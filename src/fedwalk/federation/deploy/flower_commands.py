@@ -14,7 +14,7 @@ from fedwalk.federation.deploy.processes import Started, start
 from fedwalk.federation.flower_guards.environment import FLOWER_VARIABLES
 from fedwalk.federation.flower_guards.local_secret import make_secret
 from fedwalk.federation.flower_guards.task_processes import COMMAND, FLWR
-from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
+from fedwalk.federation.membership.folders import FederationFolder, HolderFolder, LocalApiFolder
 from fedwalk.federation.membership.keys import new_authority, server_certificate
 from fedwalk.util.files import make_private_folder, write_private
 
@@ -73,35 +73,32 @@ def _write_connection(folder: FederationFolder, port: int) -> None:
 def start_supernode(folder: HolderFolder, server: str, digest: str) -> Started:
     """Start a holder: Flower's SuperNode, which runs only the app with this digest."""
     make_secret(folder.flower)
-    local = _local_certificate(folder.flower / "local")
+    local = _local_certificate(folder.local_api)
     command = [
         sys.executable, "-P", "-m", "fedwalk.federation.flower_guards.supernode", str(folder.path.resolve()), digest,
         "--superlink", server, "--root-certificates", str(folder.authority),
         "--auth-supernode-private-key", str(folder.node_key),
         "--host", "127.0.0.1", "--port", str(free_port()),
-        "--ssl-ca-certfile", str(local / "authority.pem"), "--ssl-certfile", str(local / "server.pem"),
-        "--ssl-keyfile", str(local / "server.key"),
+        "--ssl-ca-certfile", str(local.authority), "--ssl-certfile", str(local.certificate),
+        "--ssl-keyfile", str(local.key),
         # Flower parses this as TOML, in which a JSON string is a valid string.
         "--node-config", f"folder={json.dumps(str(folder.path.resolve()))}",
     ]  # fmt: skip
     return start(command, environment(folder.flower), folder.log)
 
 
-def _local_certificate(path: Path) -> Path:
+def _local_certificate(folder: LocalApiFolder) -> LocalApiFolder:
     """Make a certificate for the SuperNode's own API, which only its own processes trust; returns its folder.
 
     The secret protects the API while the SuperNode listens. After its end another user of the machine could listen at
     the same port: without TLS, the holder's processes would send the secret and an answer there.
     """
-    make_private_folder(path)
+    make_private_folder(folder.path)
     credentials = server_certificate(new_authority("local", LOCAL_DAYS), [], LOCAL_DAYS)
-    for name, content in (
-        ("authority.pem", credentials.authority),
-        ("server.pem", credentials.certificate),
-        ("server.key", credentials.key),
-    ):
-        write_private(path / name, content)
-    return path.resolve()
+    write_private(folder.authority, credentials.authority)
+    write_private(folder.certificate, credentials.certificate)
+    write_private(folder.key, credentials.key)
+    return LocalApiFolder(folder.path.resolve())
 
 
 def flwr(folder: FederationFolder, *arguments: str) -> dict[str, object]:

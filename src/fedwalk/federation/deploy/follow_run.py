@@ -19,6 +19,7 @@ from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
 from fedwalk.federation.server.execute import EVENTS, check_settings
 from fedwalk.federation.shared_files import read_events, read_progress, read_run_id
 from fedwalk.federation.wire.questions import MAX_PATIENCE
+from fedwalk.protocols.stages import WALKS
 from fedwalk.run.folder import FREE_TO_CHANGE, RECORD_FILE, holds_run, open_run_folder
 from fedwalk.run.record import RunRecord, read_run
 from fedwalk.run.stages import StageProgress
@@ -27,7 +28,7 @@ from fedwalk.util.files import is_locked, try_lock, write_private
 from fedwalk.util.signals import postponed
 
 POLL = 0.2
-"""Seconds between two looks at a run's events."""
+"""Seconds between two polls of a run's events."""
 START_TIMEOUT = 120.0
 """Seconds that the server may take to begin a run."""
 END_TIMEOUT = 60.0
@@ -49,11 +50,9 @@ def run(
     roll call. `local` are holders on this machine: progress then includes their counts of finished walks, which the
     server doesn't know.
     """
-    check_settings(settings)
-    if not 0 < patience <= MAX_PATIENCE:
-        raise SettingsError(f"patience = {patience:g}: must be above 0 and at most {MAX_PATIENCE:g} seconds.")
+    check_run(settings, patience)
     _check_server_running(folder)
-    job = {
+    request = {
         "federation": str(folder.path.resolve()), "output": str(output.resolve()), "patience": float(patience),
         "keep_walks": keep_walks, "min_holders": min_holders,
         "settings": {name: value for name, value in settings.as_dict().items() if value is not None},
@@ -70,9 +69,16 @@ def run(
         except FlowerError as error:
             # The other holders can take part; `min_holders` decides whether they are enough.
             warnings.warn(str(error), FedWalkWarning, stacklevel=2)
-        with _flower_run(folder, job) as events:
+        with _flower_run(folder, request) as events:
             _pass_on(_follow(folder, events, local), on_progress)
     return read_run(output)
+
+
+def check_run(settings: Settings, patience: float) -> None:
+    """Refuse settings that a federated run can't have."""
+    check_settings(settings)
+    if not 0 < patience <= MAX_PATIENCE:
+        raise SettingsError(f"patience = {patience:g}: must be above 0 and at most {MAX_PATIENCE:g} seconds.")
 
 
 @contextmanager
@@ -89,22 +95,23 @@ def _only_run(folder: FederationFolder) -> Iterator[None]:
 
 
 @contextmanager
-def _flower_run(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]:
-    """Start Flower's run of this job; the block follows its file of events. An interrupt of the block stops the run."""
+def _flower_run(folder: FederationFolder, request: dict[str, Any]) -> Iterator[Path]:
+    """Start the requested run; the block follows its file of events. An interrupt of the block stops the run."""
     # A run that an earlier command left behind. Flower may have ended it, or may not know it if its database is new.
     with suppress(FlowerError):
         _stop_flower_run(folder)
     delete_ended_runs(folder.database)
-    path = folder.path.resolve() / f"job-{secrets.token_hex(8)}.json"
-    events = Path(job["output"]) / EVENTS
+    path = folder.path.resolve() / f"run-request-{secrets.token_hex(8)}.json"
+    events = Path(request["output"]) / EVENTS
     # Events of an earlier run in this folder would be taken for this one's.
     events.unlink(missing_ok=True)
-    write_private(path, json.dumps(job, indent=1))
+    write_private(path, json.dumps(request, indent=1))
     try:
         try:
             # A signal between the two steps would leave a run whose id isn't written down.
             with postponed():
-                answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", f"job={json.dumps(str(path))}")
+                config = f"run_request={json.dumps(str(path))}"
+                answer = flwr(folder, "run", str(folder.app.resolve()), "--run-config", config)
                 write_private(folder.flower_run, str(answer["run-id"]))
             yield events
         except KeyboardInterrupt:
@@ -121,7 +128,7 @@ def _flower_run(folder: FederationFolder, job: dict[str, Any]) -> Iterator[Path]
 def _stop_flower_run(folder: FederationFolder) -> None:
     """Stop the run whose id is in `flower-run`, if there is one.
 
-    Otherwise its holders would wait a minute for the rest of a question.
+    Otherwise a holder that is receiving a question would wait a minute for its missing parts.
     """
     if folder.flower_run.exists():
         flwr(folder, "stop", read_run_id(folder.flower_run))
@@ -133,8 +140,9 @@ def _await_end(folder: FederationFolder) -> None:
     end = time.monotonic() + END_TIMEOUT
     while is_locked(folder.run_lock):
         if time.monotonic() > end:
-            text = f"the server still computes after {END_TIMEOUT:g} s; it stops after this stage. Resume the run then."
-            warnings.warn(text, FedWalkWarning, stacklevel=2)
+            text = f"the server's process of this run hasn't ended in {END_TIMEOUT:g} s."
+            advice = "It ends after the current stage; use --resume then."
+            warnings.warn(f"{text} {advice}", FedWalkWarning, stacklevel=2)
             return
         time.sleep(POLL)
 
@@ -187,7 +195,7 @@ def _follow(folder: FederationFolder, events: Path, local: Sequence[HolderFolder
         if not arrived and not alive:
             what = "the run's process" if is_running(folder.state) else "the server"
             raise RunError(f"{what} has ended: {log_tail(folder.log)}. Fix the problem and continue with --resume.")
-        if stage == "walks" and local:
+        if stage == WALKS.name and local:
             yield from _walk_progress(local, began)
         time.sleep(POLL)
 
@@ -204,4 +212,4 @@ def _walk_progress(local: Sequence[HolderFolder], began: float) -> Iterator[dict
     if total := sum(progress["begun"] for progress in current):
         done = sum(progress["finished"] for progress in current)
         # The stage is done only when the server says so.
-        yield {"stage": "walks", "done": min(done, total - 1), "total": total}
+        yield {"stage": WALKS.name, "done": min(done, total - 1), "total": total}

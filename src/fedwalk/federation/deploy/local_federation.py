@@ -51,14 +51,19 @@ def make_federation(path: Path, graph: Graph, holders: int, seed: int | None = N
 
     With a seed the holders simulate: their noise is a function of it, as in `fedwalk embed`, and protects nothing.
     """
-    if not 1 <= holders <= graph.vertices:
-        raise SettingsError(f"holders = {holders}: must be from 1 to the graph's {graph.vertices} vertices.")
+    check_num_holders(holders, graph)
     address = f"127.0.0.1:{free_port()}"
-    # It listens on the loopback interface only, so a trial can't be reached from other machines.
+    # It listens on the loopback interface only, so the demo can't be reached from other machines.
     server = create_federation(path / "server", FederationSettings("demo", address, address), DAYS)
     blocks = np.array_split(np.arange(graph.vertices), holders)
     made = [_make_holder(path, f"holder-{i}", graph, block.tolist(), seed, server) for i, block in enumerate(blocks)]
     return LocalFederation(server, tuple(made))
+
+
+def check_num_holders(holders: int, graph: Graph) -> None:
+    """Refuse a number of holders among which the graph can't be split."""
+    if not 1 <= holders <= graph.vertices:
+        raise SettingsError(f"holders = {holders}: must be from 1 to the graph's {graph.vertices} vertices.")
 
 
 def _make_holder(

@@ -38,7 +38,7 @@ from fedwalk.util.signals import postponed, undisturbed
 START_TIMEOUT = 90.0
 """Seconds that a SuperLink may take until it listens."""
 POLL = 0.2
-"""Seconds between two looks whether a process still runs."""
+"""Seconds between two checks whether a process is still running."""
 
 
 class ServiceError(FedWalkError):
@@ -134,7 +134,7 @@ def _running_process(state: Path, log: Path, begin: Callable[[], Started]) -> It
 def check_stopped(state: Path) -> None:
     """Raise ServiceError while a process serves the folder of this state file."""
     if is_running(state):
-        raise ServiceError(f"{state.parent}: runs already. Stop it with `fedwalk federate down {state.parent}`.")
+        raise ServiceError(f"{state.parent}: is already running. Stop it with `fedwalk federate down {state.parent}`.")
 
 
 def await_listening(folder: FederationFolder, started: Started) -> None:

@@ -18,7 +18,7 @@ from fedwalk.federation.membership.keys import authority_fingerprint, certificat
 from fedwalk.federation.membership.passes import read_pass, waiting_keys
 from fedwalk.federation.membership.roster import Holder, Roster
 from fedwalk.federation.server.execute import EVENTS
-from fedwalk.federation.shared_files import read_events, read_job, read_nodes, read_progress
+from fedwalk.federation.shared_files import read_events, read_nodes, read_progress, read_run_request
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.util.install_files import finish_install
 
@@ -75,10 +75,10 @@ def _member(folder: FederationFolder, holder: Holder, states: dict[str, str] | s
 def _current_run(folder: FederationFolder) -> dict[str, Any] | None:
     """The run that is going on: the folder of its results, and the progress of its stage; None if there is none."""
     problem: FedWalkError | None = None
-    # There may be several: a command that was killed leaves its job's file behind.
-    for job in folder.path.glob("job-*.json"):
+    # There may be several: a command that was killed leaves its run request behind.
+    for file in folder.path.glob("run-request-*.json"):
         try:
-            output = Path(read_job(job)["output"])
+            output = Path(read_run_request(file)["output"])
             events, _ = read_events(output / EVENTS)
         except FedWalkError as error:
             problem = error
@@ -87,7 +87,7 @@ def _current_run(folder: FederationFolder) -> dict[str, Any] | None:
         if events and is_alive(events[0].get("pid", 0)):
             last: dict[str, Any] = next((event for event in reversed(events) if "stage" in event), {})
             return {"output": str(output), **last}
-    # Only if no run was found: a damaged file of an old job must not hide the present run.
+    # Only if no run was found: a damaged request for an old run must not hide the present run.
     if problem is not None:
         raise problem
     return None
@@ -120,7 +120,7 @@ def _certificate_end(folder: HolderFolder) -> str | None:
 def terms_text(terms: Terms) -> str:
     """The protocols and limits that the owner agreed to, as text."""
     limits = [f"at most epsilon {terms.budget:g} per edge over all runs"] if terms.budget is not None else []
-    limits += [f"at most {terms.most_walks} walks per device"] if terms.most_walks is not None else []
+    limits += [f"at most {terms.max_walks} walks per device"] if terms.max_walks is not None else []
     return ", ".join([" and ".join(terms.protocols) or "nothing", *limits])
 
 

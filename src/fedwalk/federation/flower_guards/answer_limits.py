@@ -46,6 +46,6 @@ def check_size(size: int, max_bytes: int) -> None:
     """Refuse an answer that is too large."""
     if size > max_bytes:
         raise ProtocolError(
-            f"an answer of {size >> 20} MB; at most {max_bytes >> 20} MB are allowed. Raise `largest_answer` in "
+            f"an answer of {size >> 20} MB; at most {max_bytes >> 20} MB are allowed. Raise `max_answer` in "
             "federation.toml."
         )

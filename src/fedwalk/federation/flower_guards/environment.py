@@ -5,6 +5,6 @@ FLOWER_VARIABLES = {
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     # Otherwise the server's app could name packages that each holder installs and runs.
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    # Seconds between two looks for a new task; with Flower's default of one second every phase of a run starts late.
+    # Seconds between two polls for a new task; with Flower's default of one second every phase of a run starts late.
     "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
 }

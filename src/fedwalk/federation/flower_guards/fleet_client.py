@@ -21,7 +21,7 @@ CONNECTION, CLOCK = ChangeLogger(), ChangeLogger()
 """Messages to the owner about the connection and about this machine's clock. Neither logs the same line twice in
 a row."""
 CONNECTED = "connected to the server"
-REPORTED_CALLS = ("SendNodeHeartbeat", "PullMessages", "PushMessages", "PushObject", "PullObject")
+LOGGED_CALLS = ("SendNodeHeartbeat", "PullMessages", "PushMessages", "PushObject", "PullObject")
 """Calls whose success or failure shows whether the server answers. Together they are made every few seconds."""
 RETRY_SECONDS = 2.0
 ACTIVATION_HINT = (
@@ -31,7 +31,7 @@ MAX_CLOCK_DIFFERENCE = 60.0
 """Seconds. Flower accepts signatures that are up to a few minutes old, so the warning comes before the failure."""
 TLS_PROBLEMS = {
     "certificate expired": "the server says that this holder's certificate has expired",
-    "certificate required": "the server wants a certificate, and this holder has shown none",
+    "certificate required": "the server requires a client certificate, and this holder sent none",
     "unknown ca": "the server doesn't know the authority of this holder's certificate",
     "certificate has expired": "the server's certificate has expired by this machine's clock",
     "certificate is not yet valid": "the server's certificate isn't valid yet by this machine's clock",
@@ -48,7 +48,7 @@ def guard_fleet_client(folder: HolderFolder) -> None:
     show_certificate(folder)
     drop_expired_connections()
     retry_activation()
-    report_connection()
+    log_connection()
     # Last: it wraps the `_send` of drop_expired_connections, and so sees only answers that were not refused.
     compare_clocks()
 
@@ -60,13 +60,13 @@ def show_certificate(folder: HolderFolder) -> None:
         cls: Any, /, address: str, insecure: bool, roots: Any, interceptors: Any, **more: Any
     ) -> Any:
         # Flower's own TLS settings are ignored: with `insecure` it would not check the server at all.
-        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder.path), **more)
+        return cls(f"https://{address}", interceptors=interceptors, verify=client_context(folder), **more)
 
     install(f"{FLEET_CLIENT}.from_server_address", classmethod(from_server_address))
 
 
 def drop_expired_connections() -> None:
-    """Close a connection that is older than the server's certificate, and refuse the answer that came over it.
+    """Close a connection whose server certificate has expired, and refuse the answer that came over it.
 
     TLS checks the certificate only when a connection begins, and Flower's polling keeps one open for weeks.
     """
@@ -108,17 +108,17 @@ def retry_activation() -> None:
     activate = install(f"{FLEET_CLIENT}.ActivateNode", activate_until_accepted)
 
 
-def report_connection() -> None:
+def log_connection() -> None:
     """Tell the owner when the server stops answering, when it refuses a call, and when it answers again."""
-    for name in REPORTED_CALLS:
+    for name in LOGGED_CALLS:
         # In a function of its own: a closure made in this loop would always call the last target.
-        _report_call(f"{FLEET_CLIENT}.{name}")
+        _log_call(f"{FLEET_CLIENT}.{name}")
 
 
-def _report_call(target: str) -> None:
+def _log_call(target: str) -> None:
     import httpx
 
-    def call_and_report(client: Any, request: Any) -> Any:
+    def call_and_log(client: Any, request: Any) -> Any:
         try:
             answer = call(client, request)
         except httpx.TransportError as error:
@@ -131,7 +131,7 @@ def _report_call(target: str) -> None:
         CONNECTION.log(CONNECTED)
         return answer
 
-    call = install(target, call_and_report)
+    call = install(target, call_and_log)
 
 
 def compare_clocks() -> None:

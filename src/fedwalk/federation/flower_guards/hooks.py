@@ -37,11 +37,17 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Something of Flower's that a guard uses as it is; `value` is what it must equal, if fedwalk repeats it."""
+    """Something of Flower's that a guard uses as it is.
+
+    `value` is what it must equal, if fedwalk repeats it. `routes` are paths that a router must serve, and `sets` are
+    attributes that a method must give to its object.
+    """
 
     target: str
     signature: str = ""
     value: object = None
+    routes: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
 
 
 LISTEN = ("app", "host", "port", "ssl_certfile", "ssl_keyfile")
@@ -140,8 +146,10 @@ DEPENDENCIES = (
     Dependency("flwr.common.constant:ErrorCode.CLIENT_APP_CRASHED"),
     # The HTTP requests that the ports accept.
     Dependency("flwr.superlink.routers.fleet.router:router.prefix", value="/v1/fleet"),
-    Dependency("flwr.superlink.routers.control.router:router.prefix", value="/v1/control"),
+    Dependency("flwr.superlink.routers.control.router:router", routes=("/v1/control/start-run",)),
     Dependency("flwr.supercore.constant:FLEET_HTTP_PUBLIC_KEY_HEADER", value="flwr-public-key"),
+    # The HTTP client to which local_secret.py adds the secret.
+    Dependency("flwr.supercore.protobuf.client:ProtobufClient.__init__", sets=("_client",)),
 )
 
 

@@ -64,7 +64,7 @@ def serve(
 ) -> None:
     """Serve Flower's app at two ports, each with its own rules; called in place of `uvicorn.run`."""
     settings = folder.settings()
-    limits = RequestLimits(app, Members(folder.members), settings.largest_answer, folder.refusals)
+    limits = RequestLimits(app, Members(folder.members), settings.max_answer, folder.refusals)
     public_host, _, public_port = settings.listen.rpartition(":")
     public = LimitedServer(
         # The app is started once, by the local server.

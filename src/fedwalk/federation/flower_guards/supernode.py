@@ -5,11 +5,11 @@ code that reads the neighbour lists. Here an app is refused before it is stored,
 SuperNode shows the server the holder's certificate, and its own API on this machine needs the folder's secret.
 
 Four more things are changed:
-- Flower counts a SuperNode that was killed as alive until it misses its heartbeats. Until then its successor is
-  refused, and would give up. Here it tries again.
-- Heartbeats come every ten seconds, so a dead holder is noticed after 20 seconds, not 60.
-- The next question of a run is looked for more often.
-- Some errors of the connection make Flower stop asking and leave an idle process. Here it keeps asking.
+- Flower counts a SuperNode that was killed as online until it misses its heartbeats. Until then the server refuses a
+  new process of the same holder, which would exit. Here it tries again.
+- Heartbeats are sent every ten seconds, so the server notices after 20 seconds, not 60, that a process has ended.
+- The SuperNode polls more often for the next question of a run.
+- After some connection errors Flower stops polling and leaves an idle process. Here it keeps polling.
 """
 
 import math
@@ -34,7 +34,7 @@ from fedwalk.federation.wire.descriptors import raise_descriptor_limit
 HEARTBEAT = 10.0
 """Seconds between two heartbeats; the least that Flower allows."""
 QUESTION_POLL = 0.5
-"""Seconds between two looks for a question while a run is likely to be on."""
+"""Seconds between two polls for a question while a run is probably going on."""
 RUN_IS_ON = 60.0
 """Seconds after an answer in which another question is likely."""
 
@@ -47,9 +47,9 @@ def main() -> None:
     start_superexec_by_module(f"{SUPERNODE_LOOP}:subprocess")
     guard_local_api(read_secret())
     guard_fleet_client(folder)
-    # In this order: look_often repeats calls whose errors run_only has turned into "no message".
+    # In this order: poll_often repeats calls whose errors run_only has turned into "no message".
     run_only(digest)
-    look_often()
+    poll_often()
     shorten_heartbeats()
     from flwr.supernode.cli.flower_supernode import flower_supernode
 
@@ -79,7 +79,7 @@ def run_only(digest: str) -> None:
         check_app(content, digest, "the server")
         return read_config(content, run)
 
-    def pull_or_report(**arguments: Any) -> Any:
+    def pull_or_log(**arguments: Any) -> Any:
         try:
             return pull(**arguments)
         except ProtocolError as error:
@@ -91,11 +91,11 @@ def run_only(digest: str) -> None:
 
     # Flower reads the app's configuration before it stores anything of the message.
     read_config = install(f"{SUPERNODE_LOOP}:get_fused_config_from_fab", read_checked)
-    pull = install(f"{SUPERNODE_LOOP}:_pull_and_store_message", pull_or_report)
+    pull = install(f"{SUPERNODE_LOOP}:_pull_and_store_message", pull_or_log)
 
 
-def look_often() -> None:
-    """Look for a run's next question twice a second; Flower waits three seconds between two looks."""
+def poll_often() -> None:
+    """Poll for a run's next question twice a second; Flower waits three seconds between two polls."""
     # A holder that hasn't answered yet keeps Flower's slower pace, which spares the server.
     answered, last = False, -math.inf
 

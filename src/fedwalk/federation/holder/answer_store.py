@@ -7,7 +7,7 @@ as they were at the roll call.
 
     lock                                     held by the process that uses the store
     names.json                               the name of each vertex id, from the roll calls; kept forever
-    devices.json                             the ledgers and reports of the `ldp` devices; kept forever
+    devices.json                             format number, ledgers and reports of the `ldp` devices; kept forever
     runs/<number>-<run>/snapshot.npz         the neighbour lists at the roll call; kept for the last runs, as are:
     runs/<number>-<run>/<phase>-<key>.npz    answers
     runs/<number>-<run>/<phase>-<key>.begun  marks of questions that a process has begun to answer
@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fedwalk import __version__
 from fedwalk.errors import FedWalkError, ProtocolError, RunFolderError
 from fedwalk.federation.holder.answer_file import from_bytes, to_bytes
 from fedwalk.federation.holder.neighbour_lists import KnownNeighbours
@@ -36,6 +37,9 @@ from fedwalk.util.files import RETRY, make_private_folder, try_lock, write_priva
 
 T = TypeVar("T")
 
+FORMAT = 2
+"""Number of the store's format, in devices.json. Increase it whenever a file of the store changes its name or meaning.
+Format 1 had no number."""
 NAMES, DEVICES = "names.json", "devices.json"
 """The store's files of vertex names and of the devices' states."""
 MAX_RUNS = 16
@@ -50,6 +54,11 @@ MAX_FILE = 8 << 30
 _ID, _RUN = re.compile("[0-9]{1,10}"), re.compile("[0-9]{8}-[0-9a-f]{32}")
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError, FedWalkError)
 """The exceptions that `ReportDevice.restore` may raise for a state with values of the wrong types."""
+NEW_HOLDER = (
+    "Make a new holder in another folder: `fedwalk federate enrol`. Do not delete the old folder, which holds what the "
+    "devices have already released. The new holder doesn't know it: lower its --budget."
+)
+"""What to do about the answer store of an older format."""
 NEVER = (
     "Don't start with an empty store: devices that have released something would release it again with new noise, and "
     "the record of what that cost would be lost."
@@ -119,7 +128,8 @@ class AnswerStore:
     def keep_snapshot(self, run: str, neighbours: KnownNeighbours) -> KnownNeighbours:
         """Store the neighbour lists for the run's later phases; if the run has some already, those are returned."""
         earlier = self.snapshot(run)
-        # A repeated roll call must not replace the snapshot: the run's answers would mix two versions of the lists.
+        # A repeated roll call must not replace the snapshot: the run's answers would mix two versions of the neighbour
+        # lists.
         if earlier is None:
             self._write(_digest(run), "snapshot", pack(neighbours))
         return earlier or neighbours
@@ -194,8 +204,8 @@ class AnswerStore:
 
     def _write_states(self, states: dict[str, Any]) -> None:
         text = json.dumps(states)
-        content = f'{{"sha256": "{_checksum(text)}", "devices": {text}}}'
-        write_private(self._devices, content, advice=f"Nothing was sent. {RETRY}")
+        content = f'{{"format": {FORMAT}, "sha256": "{_checksum(text)}", "devices": {text}}}'
+        write_private(self._devices, content.encode(), advice=f"Nothing was sent. {RETRY}")
 
     def _run_folder(self, run: str) -> Path | None:
         # `run` is a digest, so it has no characters with a meaning in a glob pattern.
@@ -240,7 +250,10 @@ def read_names(path: Path) -> list[str]:
 def read_states(path: Path) -> dict[str, Any]:
     """Read the states of the `ldp` devices by id. `ReportDevice.restore` interprets a state."""
     content = _read_json(path)
-    if not isinstance(content, dict) or content.keys() != {"sha256", "devices"}:
+    if not isinstance(content, dict):
+        raise _damaged(path, "it isn't an object")
+    _check_format(path, content)
+    if content.keys() != {"format", "sha256", "devices"}:
         raise _damaged(path, "its fields aren't those that fedwalk writes")
     states = content["devices"]
     if not isinstance(states, dict) or not all(_ID.fullmatch(v) and isinstance(s, dict) for v, s in states.items()):
@@ -249,6 +262,21 @@ def read_states(path: Path) -> dict[str, Any]:
     if content["sha256"] != _checksum(json.dumps(states)):
         raise _damaged(path, "its checksum is wrong")
     return states
+
+
+def _check_format(path: Path, content: dict[str, Any]) -> None:
+    """Refuse the states of a store of another format, which would seem to be damaged."""
+    # Format 1 had just these two fields.
+    number = 1 if content.keys() == {"sha256", "devices"} else content.get("format")
+    # Not isinstance: `true` is an int, too.
+    if type(number) is not int:
+        raise _damaged(path, "it has no format number")
+    if number != FORMAT:
+        advice = NEW_HOLDER if number < FORMAT else "Install the newer fedwalk."
+        raise RunFolderError(
+            f"{path}: belongs to an answer store of format {str(number)[:20]}; this fedwalk ({__version__}) reads "
+            f"format {FORMAT}. {advice}"
+        )
 
 
 def question_key(question: Any) -> str:

@@ -22,9 +22,9 @@ class NamedNeighbours:
 
     def __post_init__(self) -> None:
         if len(self.devices) != len(self.neighbours):
-            raise InputError(f"neighbours: {len(self.neighbours)} lists for {len(self.devices)} devices")
+            raise InputError(f"neighbours: {len(self.neighbours)} neighbour lists for {len(self.devices)} devices")
         if len(set(self.devices)) < len(self.devices):
-            raise InputError("neighbours: a device has two lists")
+            raise InputError("neighbours: a device has two neighbour lists")
         for device, names in self:
             if device in names or len(set(names)) < len(names):
                 raise InputError(f"neighbours: device {device!r} has itself as a neighbour, or a neighbour twice")

@@ -5,15 +5,19 @@ any noise.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from fedwalk.errors import BudgetError, ProtocolError, SettingsError
-from fedwalk.federation.wire.questions import RollQuestion
+from fedwalk.federation.wire.questions import Question, RollQuestion, WalksQuestion
 from fedwalk.protocols.ldp.device import ReportDevice
 from fedwalk.protocols.ldp.mechanism import MAX_EPSILON, MIN_EPSILON
 from fedwalk.protocols.ldp.messages import ReportPlan
 from fedwalk.protocols.registry import federated_protocols
+
+
+def default_protocols() -> tuple[str, ...]:
+    """The protocols that a holder takes part in unless its owner decides otherwise."""
+    return tuple(name for name, federated in federated_protocols().items() if federated.allowed_by_default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,11 @@ class Terms:
     Parameters
     ----------
     protocols
-        The protocols that the holder takes part in. `paper` must be named explicitly, because nothing bounds what it
-        reveals about the neighbour lists.
+        The protocols that the holder takes part in. By default not `paper`, because nothing bounds what it reveals
+        about the neighbour lists.
     budget
         The maximum ε per edge that all runs together may cost; None for no limit.
-    most_walks
+    max_walks
         The maximum number of walks that each device may start in a run; None for no limit.
 
     Examples
@@ -39,21 +43,21 @@ class Terms:
     fedwalk.errors.SettingsError: budget = 0: must be a finite number above 0, or left out.
     """
 
-    protocols: tuple[str, ...] = ("ldp",)
+    protocols: tuple[str, ...] = field(default_factory=default_protocols)
     budget: float | None = None
-    most_walks: int | None = None
+    max_walks: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.protocols:
             if name not in federated_protocols():
                 able = " or ".join(federated_protocols())
                 raise SettingsError(f"protocols: holders can't take part in {name!r}; choose {able}.")
-        budget, most = self.budget, self.most_walks
+        budget, max_walks = self.budget, self.max_walks
         # A comparison with NaN is False, so NaN is refused, too.
         if budget is not None and not (_is_number(budget) and 0 < budget < math.inf):
             raise SettingsError(f"budget = {budget!r}: must be a finite number above 0, or left out.")
-        if most is not None and not (_is_number(most) and isinstance(most, int) and most >= 1):
-            raise SettingsError(f"most_walks = {most!r}: must be a whole number, at least 1, or left out.")
+        if max_walks is not None and not (_is_number(max_walks) and isinstance(max_walks, int) and max_walks >= 1):
+            raise SettingsError(f"max_walks = {max_walks!r}: must be a whole number, at least 1, or left out.")
 
     @property
     def need_address(self) -> bool:
@@ -61,17 +65,17 @@ class Terms:
         return any(federated_protocols()[name].devices_meet for name in self.protocols)
 
 
-def protocol_of(phase: str, question: Any) -> str:
+def protocol_of(question: Question) -> str:
     """The protocol of a question. All protocols have a roll call, so its question names the protocol."""
-    if phase == "roll":
-        return str(question.protocol)
+    if isinstance(question, RollQuestion):
+        return question.protocol
     # Each other phase belongs to a single protocol.
-    return next(name for name, federated in federated_protocols().items() if phase in federated.phases)
+    return next(name for name, federated in federated_protocols().items() if question.phase in federated.phases)
 
 
-def check_terms(terms: Terms, phase: str, question: Any) -> None:
+def check_terms(terms: Terms, question: Question) -> None:
     """Refuse a question that the terms don't allow."""
-    protocol = protocol_of(phase, question)
+    protocol = protocol_of(question)
     # Terms contain only known protocols, so this also refuses unknown names before they are looked up.
     if protocol not in terms.protocols:
         raise ProtocolError(
@@ -84,35 +88,35 @@ def check_terms(terms: Terms, phase: str, question: Any) -> None:
             f"protocol {protocol}: {unbounded}, so no budget allows it; the owner's is {terms.budget:g}. To take part "
             "anyway, the owner has to take `budget` out of the holder's terms (holder.toml)."
         )
-    num_walks = _walks_per_device(phase, question)
-    if terms.most_walks is not None and num_walks > terms.most_walks:
+    num_walks = _walks_per_device(question)
+    if terms.max_walks is not None and num_walks > terms.max_walks:
         raise ProtocolError(
-            f"{num_walks} walks per device, but the owner of this holder has agreed to {terms.most_walks}. To take "
-            "part, the owner has to raise `most_walks` in the holder's terms (holder.toml)."
+            f"{num_walks} walks per device, but the owner of this holder has agreed to {terms.max_walks}. To take "
+            "part, the owner has to raise `max_walks` in the holder's terms (holder.toml)."
         )
 
 
-def _walks_per_device(phase: str, question: Any) -> int:
+def _walks_per_device(question: Question) -> int:
     """The walks that each device is to start: announced at the roll call, and counted again in the walk phase.
 
     The server could ask for more walks than it announced, so the second check is needed too.
     """
-    if phase == "walks":
+    if isinstance(question, WalksQuestion):
         # Rounded up: walk w starts at place w mod n, so some devices start one walk more than others.
-        return int(-(-question.count // max(1, question.participants.size)))
+        return -(-question.count // max(1, question.participants.size))
     # In `ldp` only the server walks, over what the devices have reported; the devices start no walks.
-    announced = phase == "roll" and federated_protocols()[question.protocol].devices_meet
-    return int(question.walks) if announced else 0
+    if isinstance(question, RollQuestion) and federated_protocols()[question.protocol].devices_meet:
+        return question.walks
+    return 0
 
 
-def check_budget(question: RollQuestion, num_vertices: int, devices: dict[int, ReportDevice]) -> None:
-    """Refuse a roll call of `ldp` if a device's budget doesn't cover the report that will follow.
+def check_budget(plan: ReportPlan, devices: dict[int, ReportDevice]) -> None:
+    """Refuse a roll call if a device's budget doesn't cover the report under this plan, which will follow.
 
     A refusal in the later phase would come too late: the other holders would have spent their budgets for nothing.
     """
     # An ε out of range isn't judged here: `answers` refuses it by name when the reports are asked for.
-    if MIN_EPSILON <= question.epsilon <= MAX_EPSILON:
-        plan = ReportPlan(num_vertices, question.epsilon)
+    if MIN_EPSILON <= plan.epsilon <= MAX_EPSILON:
         for device in devices.values():
             device.check_budget(plan)
 

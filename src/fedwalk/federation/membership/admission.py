@@ -32,12 +32,12 @@ from fedwalk.federation.membership.keys import (
     server_certificate,
     write_secret,
 )
-from fedwalk.federation.membership.passes import KEYS, Pass, waiting_keys, write_pass
+from fedwalk.federation.membership.passes import Pass, waiting_keys, write_pass
 from fedwalk.federation.membership.requests import Request, holder_certificate, holder_request, read_request
 from fedwalk.federation.membership.roster import Roster
 from fedwalk.federation.membership.validity import date_text
 from fedwalk.federation.names import check_address, listen_after_move
-from fedwalk.util.files import lock_folder, make_private_folder, write_private
+from fedwalk.util.files import RETRY, lock_folder, make_private_folder, sync_folder, write_failure, write_private
 from fedwalk.util.install_files import finish_install, install
 
 AUTHORITY_YEARS = 10
@@ -72,7 +72,8 @@ def renew_server(folder: FederationFolder, days: int, address: str | None = None
         check_address(address)
         made = _server_credentials(_authority(folder), address, days)
         # The former authority's certificate is for holders that know only the former authority.
-        install(folder.path, {"server.key": made.key, "server.pem": made.certificate + _vouching(folder)})
+        certificate = made.certificate + _vouching(folder)
+        install(folder.path, {folder.key.name: made.key, folder.certificate.name: certificate})
         # After the certificate: at a new address without a certificate for it, every holder would refuse the server.
         if address != settings.address:
             listen = listen_after_move(settings.listen, settings.address, address)
@@ -103,10 +104,13 @@ def renew_authority(folder: FederationFolder, days: int, overlap: int, now: date
         install(
             folder.path,
             {
-                "authority.key": new.key, "authority.pem": new.certificate, folder.vouching.name: vouching,
-                "server.key": server.key, "server.pem": server.certificate + vouching,
+                folder.authority_key.name: new.key,
+                folder.authority.name: new.certificate,
+                folder.vouching.name: vouching,
+                folder.key.name: server.key,
+                folder.certificate.name: server.certificate + vouching,
             },
-        )  # fmt: skip
+        )
         return former_end(new.certificate)
 
 
@@ -138,9 +142,9 @@ def enrol(path: Path, settings: HolderSettings) -> Request:
     make_private_folder(path)
     finish_install(path)
     # Existing keys are kept: the operator recognises the holder by them.
-    for key, make in zip(KEYS, (new_tls_key, new_node_key), strict=True):
-        if not (path / key).exists():
-            write_secret(path / key, make())
+    for key, make in zip(folder.private_keys, (new_tls_key, new_node_key), strict=True):
+        if not key.exists():
+            write_secret(key, make())
     request = _write_request(folder, settings, devices)
     write_settings(folder.settings_file, settings)
     write_app(folder.app)
@@ -157,10 +161,10 @@ def renew_keys(folder: HolderFolder) -> Request:
     devices = read_neighbours(folder.path / settings.neighbours).devices
     with lock_folder(folder.path):
         finish_install(folder.path)
-        for name in KEYS:
-            if not (folder.path / name).exists():
+        for key in folder.private_keys:
+            if not key.exists():
                 raise InputError(
-                    f"{folder.path / name}: is not there, so it can't be renewed. Restore it from a copy. If it is "
+                    f"{key}: does not exist, so it can't be renewed. Restore it from a copy. If it is "
                     "lost, run `fedwalk federate enrol` and ask the operator to admit the request with --new-keys."
                 )
         # New keys that are already there are kept, because the operator may have their request.
@@ -176,17 +180,22 @@ def _make_next_keys(folder: HolderFolder) -> None:
     for stale in (partial, folder.next_keys):
         shutil.rmtree(stale, ignore_errors=True)
     make_private_folder(partial)
-    write_secret(partial / KEYS[0], new_tls_key())
-    write_secret(partial / KEYS[1], new_node_key())
-    partial.rename(folder.next_keys)
+    write_secret(partial / folder.key.name, new_tls_key())
+    write_secret(partial / folder.node_key.name, new_node_key())
+    try:
+        partial.rename(folder.next_keys)
+        # Before the request is written: if a crash undid the renaming, the operator would admit keys that are lost.
+        sync_folder(folder.path)
+    except OSError as error:
+        raise write_failure(folder.next_keys, error, RETRY) from error
 
 
 def _write_request(folder: HolderFolder, settings: HolderSettings, devices: Iterable[str]) -> Request:
     """Write the request for the holder's keys, or for its new keys if it has made some."""
     waiting = waiting_keys(folder)
-    own = {name: (folder.path / name).read_bytes() for name in KEYS}
-    former = own["node.key"] if waiting else None
-    tls_key, node_key = ((waiting or own)[name] for name in KEYS)
+    own = {key.name: key.read_bytes() for key in folder.private_keys}
+    former = own[folder.node_key.name] if waiting else None
+    tls_key, node_key = ((waiting or own)[key.name] for key in folder.private_keys)
     data = holder_request(settings.name, settings.address, list(devices), tls_key, node_key, former)
     write_private(folder.request, data.decode())
     return read_request(data)
@@ -223,7 +232,7 @@ def remove_holder(folder: FederationFolder, name: str) -> None:
 def _authority(folder: FederationFolder) -> Authority:
     finish_install(folder.path)
     try:
-        return Authority(*((folder.path / name).read_bytes() for name in ("authority.pem", "authority.key")))
+        return Authority(folder.authority.read_bytes(), folder.authority_key.read_bytes())
     except OSError as error:
         raise InputError(
             f"{error.filename}: can't be read ({error.strerror}). This requires the authority's private key."

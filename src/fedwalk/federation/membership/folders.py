@@ -6,7 +6,7 @@ File names are fixed and declared here. What operators and owners may choose sta
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -14,6 +14,7 @@ import tomli_w
 
 from fedwalk import __version__
 from fedwalk.errors import FedWalkError, InputError
+from fedwalk.federation.holder.answer_store import NEW_HOLDER
 from fedwalk.federation.holder.terms import Terms
 from fedwalk.federation.membership.keys import Credentials
 from fedwalk.federation.names import check_address, check_listen, check_name
@@ -25,7 +26,7 @@ FORMAT = 2
 meaning. Format 1 had no number; it called the answer store `memory`."""
 MAX_BYTES = 1 << 20
 """Largest file of settings that is read."""
-FORMAT_1_STORE = "memory"
+FORMAT_1_STORES = ("memory", "memory-simulated")
 
 
 class FormatError(InputError):
@@ -34,15 +35,15 @@ class FormatError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class FederationSettings:
-    """The operator's choices: the address that holders connect to, what the server listens on, the largest answer.
+    """The operator's choices: the address that holders connect to, what the server listens on, the size limit.
 
-    `largest_answer` is in bytes, for one holder in one run; the server refuses what exceeds it before storing it.
+    `max_answer` is in bytes, for one holder in one run; the server refuses what exceeds it before storing it.
     """
 
     name: str
     address: str
     listen: str
-    largest_answer: int = 256 << 20
+    max_answer: int = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class FileIn:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, folder: "FederationFolder | HolderFolder", kind: type | None = None) -> Path:
+    def __get__(self, folder: "FederationFolder | HolderFolder | LocalApiFolder", kind: type | None = None) -> Path:
         return folder.path / self._name
 
 
@@ -162,6 +163,16 @@ class HolderFolder:
         # A simulation has a store of its own: its answers protect nothing and must never be given in a real run.
         return self.path / ("answers" if self.settings().simulation_seed is None else "answers-simulated")
 
+    @property
+    def private_keys(self) -> tuple[Path, Path]:
+        """The private keys: for TLS, and of the SuperNode. A folder of new keys has them under the same names."""
+        return self.key, self.node_key
+
+    @property
+    def local_api(self) -> "LocalApiFolder":
+        """The certificate of the SuperNode's own API."""
+        return LocalApiFolder(self.flower / "local")
+
     def settings(self) -> HolderSettings:
         """The owner's choices."""
         self.check_no_old_store()
@@ -173,12 +184,12 @@ class HolderFolder:
         The store contains the devices' ledgers. A holder that started with an empty store beside it would silently
         forget what they have released, even if `holder.toml` has been edited to look like the present format.
         """
-        store = self.path / FORMAT_1_STORE
-        if store.exists():
-            raise FormatError(
-                f"{store}: is an answer store of format 1; this fedwalk ({__version__}) reads format {FORMAT}. "
-                f"{REMEDIES[HolderSettings]}"
-            )
+        for store in (self.path / name for name in FORMAT_1_STORES):
+            if store.exists():
+                raise FormatError(
+                    f"{store}: is an answer store of format 1; this fedwalk ({__version__}) reads format {FORMAT}. "
+                    f"{REMEDIES[HolderSettings]}"
+                )
 
     def credentials(self) -> Credentials:
         """The authority's certificate, and the holder's certificate and key, once it is admitted."""
@@ -186,13 +197,23 @@ class HolderFolder:
         return _credentials((self.authority, self.certificate, self.key), hint)
 
 
+@dataclass(frozen=True, slots=True)
+class LocalApiFolder:
+    """The certificate of a SuperNode's own API, which only the holder's own processes trust."""
+
+    path: Path
+
+    authority = FileIn("authority.pem")
+    certificate = FileIn("server.pem")
+    key = FileIn("server.key")
+
+
 S = TypeVar("S", FederationSettings, HolderSettings)
 COMMANDS = {FederationSettings: "fedwalk federate init", HolderSettings: "fedwalk federate enrol"}
 """The command that makes a folder with these settings."""
 REMEDIES = {
     FederationSettings: "Make a new federation in another folder: `fedwalk federate init`. All holders enrol again.",
-    HolderSettings: "Make a new holder in another folder: `fedwalk federate enrol`. Do not delete the old folder, "
-    "which holds what the devices have already released. The new holder doesn't know it: lower its --budget.",
+    HolderSettings: NEW_HOLDER,
 }
 """What to do about a folder of an older format."""
 
@@ -216,7 +237,7 @@ def read_settings(path: Path, kind: type[S]) -> S:
     """Read and check a file of settings; InputError says what is wrong with it and what to do."""
     command = COMMANDS[kind]
     if not path.is_file():
-        raise InputError(f"{path}: is not there. Name a folder that `{command}` made.")
+        raise InputError(f"{path}: does not exist. Name a folder that `{command}` made.")
     try:
         table = _parse_toml(read_bounded(path, MAX_BYTES))
         # First of all: in a file of another format the names would seem to be wrong.
@@ -293,13 +314,17 @@ def _check_names(kind: type[Any], table: dict[str, Any], prefix: str = "") -> No
     known = {field.name: field for field in fields(kind)}
     if unknown := sorted(table.keys() - known.keys()):
         raise ValueError(f"there is no setting {prefix + unknown[0][:80]!r}; known are {', '.join(known)}")
-    if missing := [name for name, field in known.items() if field.default is MISSING and name not in table]:
+    if missing := [name for name, field in known.items() if _is_required(field) and name not in table]:
         raise ValueError(f"the setting {prefix + missing[0]!r} is missing")
+
+
+def _is_required(field: "Field[Any]") -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def _check_types(kind: type[Any], table: dict[str, Any]) -> None:
     for name, hint in get_type_hints(kind).items():
-        # `bool` is a subclass of `int`: largest_answer = true must not count as 1.
+        # `bool` is a subclass of `int`: max_answer = true must not count as 1.
         if name in table and (not isinstance(table[name], hint) or isinstance(table[name], bool)):
             raise InputError(f"{name} = {repr(table[name])[:80]} has the wrong type")
         # tomllib reads integers of any length.
@@ -312,6 +337,6 @@ def _credentials(files: Iterable[Path], hint: str) -> Credentials:
     contents = []
     for file in files:
         if not file.is_file():
-            raise InputError(f"{file}: is not there. {hint}")
+            raise InputError(f"{file}: does not exist. {hint}")
         contents.append(file.read_bytes())
     return Credentials(*contents)

@@ -7,8 +7,8 @@ seconds.
 
 import http.client
 import ssl
-from pathlib import Path
 
+from fedwalk.federation.membership.folders import HolderFolder
 from fedwalk.util.checked_json import parse_json
 
 MEMBERS = "/fedwalk/members"
@@ -19,17 +19,17 @@ MAX_BYTES = 4 << 20
 """Largest list of names that is read: about 100,000 holders, with names of up to 40 characters."""
 
 
-def client_context(folder: Path) -> ssl.SSLContext:
-    """TLS that trusts only the federation's authority and presents the certificate of the holder in this folder."""
+def client_context(folder: HolderFolder) -> ssl.SSLContext:
+    """TLS that trusts only the federation's authority and presents the certificate of this folder's holder."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     # The system's authorities aren't loaded, so no public authority can vouch for another server.
-    context.load_verify_locations(folder / "authority.pem")
-    context.load_cert_chain(folder / "holder.pem", folder / "holder.key")
+    context.load_verify_locations(folder.authority)
+    context.load_cert_chain(folder.certificate, folder.key)
     return context
 
 
-def look_up_members(folder: Path, server: str) -> set[str] | None:
+def look_up_members(folder: HolderFolder, server: str) -> set[str] | None:
     """The names of all members; None if the server can't be reached. A holder then keeps the members that it knows."""
     host, _, port = server.rpartition(":")
     try:

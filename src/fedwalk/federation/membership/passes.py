@@ -26,8 +26,6 @@ from fedwalk.util.files import lock_folder, make_private_folder, write_private
 from fedwalk.util.install_files import finish_install, install
 
 KIND = "fedwalk pass 1"
-KEYS = ("holder.key", "node.key")
-"""A holder's private keys: for TLS, and of its SuperNode."""
 MAX_BYTES = 64 << 10
 """Largest pass that is read: a few certificates and an address have a few kilobytes."""
 NEW_PASS = "Ask the federation's operator for a new pass: `fedwalk federate admit` with this holder's request.json."
@@ -77,9 +75,12 @@ def take_pass(folder: HolderFolder, path: Path, *, older: bool = False) -> Pass:
         if not older:
             _check_newer(folder, path, new_pass)
         # All files in one installation: a certificate without its key can't be used, nor a key without its certificate.
-        texts = {"authority.pem": new_pass.authority, "holder.pem": new_pass.certificate}
-        texts["pass.json"] = _as_json(new_pass)
-        install(folder.path, {**{name: text.encode() for name, text in texts.items()}, **new_keys})
+        texts = {
+            folder.authority: new_pass.authority,
+            folder.certificate: new_pass.certificate,
+            folder.own_pass: _as_json(new_pass),
+        }
+        install(folder.path, {**{file.name: text.encode() for file, text in texts.items()}, **new_keys})
         if new_keys:
             # Only now: until the installation was complete, this folder had the only copy of the keys.
             shutil.rmtree(folder.next_keys, ignore_errors=True)
@@ -89,9 +90,9 @@ def take_pass(folder: HolderFolder, path: Path, *, older: bool = False) -> Pass:
 def waiting_keys(folder: HolderFolder) -> dict[str, bytes]:
     """The new keys for which no pass has been accepted yet, by file name; empty if there are none."""
     try:
-        keys = {name: (folder.next_keys / name).read_bytes() for name in KEYS}
+        keys = {key.name: (folder.next_keys / key.name).read_bytes() for key in folder.private_keys}
         # A crash just after new keys came into use may have left their folder behind.
-        return keys if keys["holder.key"] != folder.key.read_bytes() else {}
+        return keys if keys[folder.key.name] != folder.key.read_bytes() else {}
     except OSError:
         return {}
 
@@ -144,10 +145,10 @@ def _check_certificate(folder: HolderFolder, path: Path, new_pass: Pass) -> dict
         raise InputError(f"{path}: its certificate is for another name. Get a new pass from the operator.")
     in_use = folder.key
     if not in_use.is_file():
-        raise InputError(f"{in_use}: is not there. Restore it from a copy, or make it: `fedwalk federate enrol`.")
+        raise InputError(f"{in_use}: does not exist. Restore it from a copy, or make it: `fedwalk federate enrol`.")
     # New keys first; the empty dictionary stands for the keys in use.
     for keys in (waiting_keys(folder), {}):
-        key = keys.get("holder.key") or in_use.read_bytes()
+        key = keys.get(in_use.name) or in_use.read_bytes()
         with reading(f"{folder.path}: the holder's private key", "Restore holder.key from a copy."):
             if own.public_key() == as_private(load_pem_private_key(key, None)).public_key():
                 return keys

@@ -16,9 +16,14 @@ from fedwalk.errors import ProtocolError
 from fedwalk.federation.membership.roster import Holder, Roster
 from fedwalk.federation.server.statistics import RunStatistics
 from fedwalk.federation.wire.questions import (
+    MATRICES_PHASE,
+    REPORTS_PHASE,
+    ROLL_PHASE,
+    VECTORS_PHASE,
     Fields,
     MatricesAnswer,
     MatricesQuestion,
+    Phase,
     ReportsAnswer,
     ReportsQuestion,
     RollAnswer,
@@ -36,7 +41,7 @@ from fedwalk.protocols.transcript import Transcript
 from fedwalk.util.parallel import Progress
 from fedwalk.util.text import counted
 
-P = TypeVar("P")
+A = TypeVar("A")
 MAX_NOISE = 64.0
 """Bound on the noise in c_v, in units of 1/ε: honest Laplace noise stays far below it. A much larger number would reach
 all holders in the walk plan, and they would refuse the plan: one hostile holder could stop the run for all."""
@@ -44,10 +49,10 @@ all holders in the walk plan, and they would refuse the plan: one hostile holder
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no usable answer; `refused` if one arrived but couldn't be read."""
+    """Why there is no usable answer; `invalid` if one arrived but couldn't be read."""
 
     reason: str
-    refused: bool = False
+    invalid: bool = False
 
 
 class HolderChannel(Protocol):
@@ -74,25 +79,24 @@ class Coordinator:
 
     def ask(
         self,
-        phase: str,
+        phase: Phase[Any, A],
         questions: dict[str, Any],
-        kind: type[P],
-        check: Callable[[str, P], None],
+        check: Callable[[str, A], None],
         on_progress: Progress,
-    ) -> dict[str, P]:
+    ) -> dict[str, A]:
         """Validated answers in the order of the questions; holders that fail are marked lost."""
-        answers: dict[str, P] = {}
+        answers: dict[str, A] = {}
         on_progress(0, len(questions))
         for holder, outcome in self.channel.ask(questions):
             if isinstance(outcome, Failure):
-                self.statistics.lose(holder, phase, outcome.reason, refused=outcome.refused)
+                self.statistics.lose(holder, phase.name, outcome.reason, invalid=outcome.invalid)
             else:
                 try:
-                    answer = unpack(kind, outcome)
+                    answer = unpack(phase.answer, outcome)
                     check(holder, answer)
                     answers[holder] = answer
                 except ProtocolError as error:
-                    self.statistics.lose(holder, phase, str(error), refused=True)
+                    self.statistics.lose(holder, phase.name, str(error), invalid=True)
             on_progress(len(answers), len(questions))
         # Not in the order of arrival: results must not depend on which holder was faster.
         return {holder: answers[holder] for holder in questions if holder in answers}
@@ -109,15 +113,15 @@ class Coordinator:
         if federated_protocols()[protocol].devices_meet:
             self._lose_unreachable(holders)
         questions = dict.fromkeys(self.statistics.living(), question)
-        answers = self.ask("roll", questions, RollAnswer, self._check_roll, on_progress) if questions else {}
+        answers = self.ask(ROLL_PHASE, questions, self._check_roll, on_progress) if questions else {}
         self.statistics.simulated = [holder for holder, answer in answers.items() if answer.simulated]
         if not answers:
             raise ProtocolError(f"no holder answered: {self.statistics.reasons()}. Start holders and run again.")
         if len(answers) < self.min_holders:
             reasons = self.statistics.reasons()
             raise ProtocolError(
-                f"{len(answers)} of {self.min_holders} holders answered the roll call: {reasons}. Wait for the others "
-                "and run again, or lower --need."
+                f"{len(answers)} of {len(holders)} holders answered the roll call, and the run needs at least "
+                f"{self.min_holders}: {reasons}. Wait for the others and run again, or lower --min-holders."
             )
         # The order defines the places: later phases name a vertex by its index in this array.
         return np.sort(np.concatenate([answer.devices for answer in answers.values()])).astype(np.int32)
@@ -130,7 +134,7 @@ class Coordinator:
         for holder in holders:
             if not holder.address:
                 reason = "it has no address to which other holders could send tokens"
-                self.statistics.lose(holder.name, "roll", reason)
+                self.statistics.lose(holder.name, ROLL_PHASE.name, reason)
 
     def reports(self, plan: ReportPlan, on_progress: Progress) -> dict[str, NDArray[Any]]:
         """Protocol `ldp`: the arrays of `Reports`, and `present`, which marks the vertices whose report has arrived.
@@ -145,7 +149,7 @@ class Coordinator:
                 check_report(plan, message)
 
         questions = dict.fromkeys(self.statistics.living(), question)
-        answers = self.ask("reports", questions, ReportsAnswer, check, on_progress)
+        answers = self.ask(REPORTS_PHASE, questions, check, on_progress)
         reports = {message.device: message.ids for answer in answers.values() for message in _reports(answer)}
         present = np.isin(np.arange(plan.vertices), list(reports))
         empty = np.empty(0, np.int32)
@@ -171,7 +175,7 @@ class Coordinator:
                 raise ProtocolError(f"{holder}: a degree vector has a number beyond {bound:g}, too large for noise.")
 
         questions = dict.fromkeys(self.statistics.living(), question)
-        answers = self.ask("vectors", questions, VectorsAnswer, check, on_progress)
+        answers = self.ask(VECTORS_PHASE, questions, check, on_progress)
         vectors = np.full((participants.size, plan.k), np.nan, np.float32)
         for answer in answers.values():
             vectors[answer.devices] = answer.vectors
@@ -201,7 +205,7 @@ class Coordinator:
                 raise ProtocolError(f"{holder}: M_v has a row that isn't in the dictionary.")
 
         questions = dict.fromkeys(self.statistics.living(), question)
-        answers = self.ask("matrices", questions, MatricesAnswer, check, on_progress)
+        answers = self.ask(MATRICES_PHASE, questions, check, on_progress)
         stacked = [np.empty((0, k), np.float32)] * participants.size
         for answer in answers.values():
             for i, place in enumerate(answer.devices.tolist()):

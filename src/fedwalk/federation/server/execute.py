@@ -13,7 +13,7 @@ from fedwalk.errors import InputError, SettingsError
 from fedwalk.federation.membership.roster import Roster
 from fedwalk.federation.server.coordinator import Coordinator, HolderChannel
 from fedwalk.federation.server.fleet import HolderFleet
-from fedwalk.federation.server.statistics import RunStatistics
+from fedwalk.federation.server.statistics import FederationFacts, RunStatistics
 from fedwalk.federation.shared_files import read_refusals
 from fedwalk.graph.names import is_integer
 from fedwalk.privacy.ledger import Ledger
@@ -53,12 +53,12 @@ def federate_to_folder(
     min_holders: int = 1,
     on_progress: StageProgress | None = None,
 ) -> RunRecord:
-    """Run the protocol over the holders, store every finished stage, write the results; returns run.json's content.
+    """Run the protocol over the holders, store every finished stage, write the results; returns the run record.
 
     Parameters
     ----------
     channel, roster
-        How to reach the holders, and who they are.
+        How to reach the holders, and the roster.
     patience
         Seconds that a holder may be away, or silent, before the run goes on without it.
     resume
@@ -97,7 +97,7 @@ def federate_to_folder(
     _write_results(path, roster, embedding, stages, simulated=bool(statistics.simulated), keep_walks=keep_walks)
     statistics.refused_by_server = _refused_by_server(refusals)
     seconds = {**stages.seconds(), "total": before + time.perf_counter() - began}
-    record = describe(roster, embedding, stages, statistics, seconds)
+    record = make_record(roster, embedding, stages, statistics, seconds)
     # After the other results: a reader that finds run.json can rely on the rest.
     write_record(path, record)
     folder.drop_progress()
@@ -161,7 +161,7 @@ def _names(roster: Roster) -> Any:
     return np.array([int(name) for name in names]) if all(map(is_integer, names)) else np.array(names, str)
 
 
-def describe(
+def make_record(
     roster: Roster,
     embedding: FederatedEmbedding,
     stages: StageRunner,
@@ -194,7 +194,7 @@ def describe(
         privacy=privacy.verdict,
         ledger=_ledger(settings, statistics),
         details=protocol.describe(stages),
-        federation={"embedded": int(embedding.devices.size), **statistics.as_dict()},
+        federation=FederationFacts(int(embedding.devices.size), statistics).as_dict(),
     )
 
 

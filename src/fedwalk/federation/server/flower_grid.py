@@ -23,7 +23,7 @@ from fedwalk.errors import ProtocolError
 from fedwalk.federation.flower_guards.grid_errors import CLIENT_APP_CRASHED, NODE_UNAVAILABLE, GridError
 from fedwalk.federation.server.coordinator import Failure
 from fedwalk.federation.wire.flower_records import MAX_BYTES, REFUSAL, fields_from_records, to_records
-from fedwalk.federation.wire.questions import Fields
+from fedwalk.federation.wire.questions import WALKS_PHASE, Fields
 
 MAX_WALK_SECONDS = 7 * 86400.0
 """How long a walk phase may take, and therefore how long Flower keeps a question."""
@@ -64,7 +64,7 @@ class FlowerChannel:
     patience
         Seconds that a holder may be away, and that it may take to answer. Walks have no such limit to answer: they take
         as long as the graph requires, and Flower itself notices a holder that has disconnected.
-    largest
+    max_bytes
         The maximum size of the arrays in an answer, in bytes.
     is_member
         Whether a holder is still a member. A holder that the operator has removed is no longer waited for.
@@ -75,17 +75,17 @@ class FlowerChannel:
         grid: Grid,
         nodes: dict[str, int],
         patience: float,
-        largest: int,
+        max_bytes: int,
         is_member: Callable[[str], bool] = lambda holder: True,
     ) -> None:
-        self._grid, self._nodes, self._patience, self._largest = grid, nodes, patience, largest
+        self._grid, self._nodes, self._patience, self._max_bytes = grid, nodes, patience, max_bytes
         self._is_member = is_member
 
     def ask(self, questions: dict[str, Any]) -> Iterator[tuple[str, Fields | Failure]]:
         """Send all questions, repeatedly if necessary; yield the outcomes as they arrive."""
         now = time.monotonic()
         pending = {holder: _Pending(question, now) for holder, question in questions.items()}
-        walks = any(_phase(question) == "walks" for question in questions.values())
+        walks = any(question.phase == WALKS_PHASE.name for question in questions.values())
         able, answered, end = len(pending), 0, float("inf")
         while pending:
             for holder, outcome in self._poll(pending, walks=walks):
@@ -118,7 +118,7 @@ class FlowerChannel:
         return outcomes
 
     def _send(self, holder: str, one: _Pending) -> None:
-        kind = f"query.{_phase(one.question)}"
+        kind = f"query.{one.question.phase}"
         records = to_records(one.question)
         message = Message(records, dst_node_id=self._nodes[holder], message_type=kind, ttl=MAX_WALK_SECONDS)
         # For a message that the SuperLink rejects, Flower returns no id, or None.
@@ -143,7 +143,7 @@ class FlowerChannel:
                 one.crashes += code == CLIENT_APP_CRASHED
                 # An older message of the same question may still be answered, so the other ids stay in `sent`.
                 if code not in _ASK_AGAIN or one.crashes > MAX_CRASHES:
-                    return read_reply(reply, self._nodes[holder], self._largest)
+                    return read_reply(reply, self._nodes[holder], self._max_bytes)
         if not one.away and not one.sent:
             one.away, one.since = True, time.monotonic()
         return self._late(holder, one, walks=walks)
@@ -174,13 +174,9 @@ class FlowerChannel:
         except GridError:
             raise
         except ProtocolError as error:
-            return [Failure(str(error), refused=True)]
+            return [Failure(str(error), invalid=True)]
         except Exception as error:
-            return [Failure(f"the answer can't be decoded ({type(error).__name__})", refused=True)]
-
-
-def _phase(question: Any) -> str:
-    return type(question).__name__.removesuffix("Question").lower()
+            return [Failure(f"the answer can't be decoded ({type(error).__name__})", invalid=True)]
 
 
 _ASK_AGAIN = {NODE_UNAVAILABLE, CLIENT_APP_CRASHED}
@@ -192,7 +188,7 @@ def _error_code(reply: Message | Failure) -> int | None:
     return reply.error.code if not isinstance(reply, Failure) and reply.has_error() else None
 
 
-def read_reply(reply: Message | Failure, node: int, largest: int = MAX_BYTES) -> Fields | Failure:
+def read_reply(reply: Message | Failure, node: int, max_bytes: int = MAX_BYTES) -> Fields | Failure:
     """The fields of an answer, or why there are none. The fields are unchecked: the coordinator validates them."""
     if isinstance(reply, Failure):
         return reply
@@ -200,11 +196,11 @@ def read_reply(reply: Message | Failure, node: int, largest: int = MAX_BYTES) ->
         return Failure(f"Flower: {str(reply.error.reason)[:300]}")
     # Flower checks this, too. An answer of another holder must not pass, even if a version of Flower doesn't.
     if reply.metadata.src_node_id != node:
-        return Failure("the answer came from another node", refused=True)
+        return Failure("the answer came from another node", invalid=True)
     try:
-        fields = fields_from_records(reply.content, largest)
+        fields = fields_from_records(reply.content, max_bytes)
     except ProtocolError as error:
-        return Failure(str(error), refused=True)
+        return Failure(str(error), invalid=True)
     # A holder may refuse a question; that doesn't count as an invalid answer.
     if fields.keys() == {REFUSAL}:
         return Failure(f"refused: {str(fields[REFUSAL])[:300]}")

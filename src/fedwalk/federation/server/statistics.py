@@ -1,13 +1,14 @@
 """The statistics of a federated run: which holders took part, which were lost and why, what was refused, what it cost.
 
-They are saved after every phase, so that a restarted server knows which holders it had lost, and end up in run.json.
+They are saved after every phase, so that a restarted server knows which holders it had lost, and end up in run.json
+(`FederationFacts`).
 """
 
 import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,8 @@ class RunStatistics:
         The number of devices of each holder.
     simulated
         Holders whose noise comes from a seed. The privacy statement doesn't hold for them.
-    lost, refused
-        Holders that the run went on without, with the reason; `refused` has those whose answer was invalid.
+    lost, invalid
+        Holders that the run went on without, with the reason; `invalid` has those whose answer was invalid.
     interrupted
         How often a holder's process ended during an attempt at the walks, but was back in time for the next.
     unreachable
@@ -84,7 +85,7 @@ class RunStatistics:
     holders: dict[str, int] = field(default_factory=dict)
     simulated: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    invalid: dict[str, str] = field(default_factory=dict)
     interrupted: Counter[str] = field(default_factory=Counter)
     unreachable: Counter[str] = field(default_factory=Counter)
     refused_by_holders: Counter[str] = field(default_factory=Counter)
@@ -100,8 +101,8 @@ class RunStatistics:
         # In the order of the roster, which the questions and the results keep.
         return [name for name in self.holders if name not in self.lost]
 
-    def lose(self, holder: str, phase: str, reason: str, *, refused: bool = False) -> None:
-        """Mark a holder as lost for the rest of the run; `refused` if its answer was invalid.
+    def lose(self, holder: str, phase: str, reason: str, *, invalid: bool = False) -> None:
+        """Mark a holder as lost for the rest of the run; `invalid` if its answer was invalid.
 
         The reason may quote the holder, which isn't trusted. So it is shortened, and control characters are replaced:
         they could manipulate the operator's terminal.
@@ -109,8 +110,8 @@ class RunStatistics:
         # Shortened first, so that the work is bounded however long the reason is.
         text = "".join(letter if letter.isprintable() else "?" for letter in reason[:MAX_REASON_LENGTH])
         self.lost[holder] = f"{phase}: {text}"
-        if refused:
-            self.refused[holder] = self.lost[holder]
+        if invalid:
+            self.invalid[holder] = self.lost[holder]
 
     def reasons(self) -> str:
         """The lost holders with their reasons, as text for an error message."""
@@ -120,7 +121,7 @@ class RunStatistics:
         """The statistics as run.json has them."""
         # `asdict` of the whole would corrupt the Counters: it rebuilds them from pairs, and they count the pairs.
         counts = {name: dict(getattr(self, name)) for name in COUNTERS}
-        rest = {name: getattr(self, name) for name in ("run", "patience", "holders", "simulated", "lost", "refused")}
+        rest = {name: getattr(self, name) for name in ("run", "patience", "holders", "simulated", "lost", "invalid")}
         return {**rest, **counts, "walks": asdict(self.walks), "wire": asdict(self.wire)}
 
     def save(self, path: Path) -> None:
@@ -132,16 +133,42 @@ class RunStatistics:
     def load(cls, path: Path) -> "RunStatistics":
         """Load what `save` wrote; raises RunFolderError if the file has anything else."""
         try:
-            return _read_statistics(read_json(path))
+            content = read_json(path)
+            require(isinstance(content, dict) and _is_secret(content.get("secret")), "it has no valid secret")
+            return _parse_statistics(content)
         except (OSError, ValueError) as error:
             raise RunFolderError(f"{path}: can't be read ({reason(error)}). Start again with --force.") from error
 
 
-def _read_statistics(content: Any) -> RunStatistics:
-    """Check and convert a parsed file; raises ValueError if a field is missing, unknown, or of the wrong type."""
+@dataclass(frozen=True, slots=True)
+class FederationFacts:
+    """The part `federation` of run.json: how many devices are embedded, and the statistics without their secret."""
+
+    embedded: int
+    statistics: RunStatistics
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of that part."""
+        return {"embedded": self.embedded, **self.statistics.as_dict()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], origin: str) -> "FederationFacts":
+        """What `as_dict` described; raises RunFolderError if something is missing or has the wrong type."""
+        try:
+            require(is_count(content.get("embedded")), "embedded isn't a count")
+            rest = {name: value for name, value in content.items() if name != "embedded"}
+            return cls(content["embedded"], _parse_statistics({**rest, "secret": ""}))
+        except ValueError as error:
+            raise RunFolderError(
+                f"{origin}: its `federation` isn't what fedwalk wrote ({error}). Start again with --force."
+            ) from error
+
+
+def _parse_statistics(content: dict[str, Any]) -> RunStatistics:
+    """Check and convert parsed statistics; raises ValueError if a field is missing, unknown, or of the wrong type."""
     # With slots=True, a dataclass has exactly its fields in __slots__.
-    known = isinstance(content, dict) and content.keys() == set(RunStatistics.__slots__)
-    require(known, "its fields aren't those of a run's statistics")
+    if wrong := sorted(content.keys() ^ set(RunStatistics.__slots__)):
+        raise ValueError(f"{wrong[0][:40]!r} is missing or unknown")
     require(isinstance(content["run"], str), "run isn't text")
     require(_is_number(content["patience"]), "patience isn't a number of seconds")
     simulated = content["simulated"]
@@ -149,9 +176,8 @@ def _read_statistics(content: Any) -> RunStatistics:
     require(names, "simulated isn't a list of names")
     for name in ("holders", *COUNTERS):
         require(_is_table(content[name], is_count), f"{name} isn't a table of counts")
-    for name in ("lost", "refused"):
+    for name in ("lost", "invalid"):
         require(_is_table(content[name], lambda value: isinstance(value, str)), f"{name} isn't a table of reasons")
-    require(_is_secret(content["secret"]), "secret isn't 64 hexadecimal digits")
     walks, wire = content["walks"], content["wire"]
     counted = isinstance(walks, dict) and _is_table(walks.get("reasons"), is_count)
     require(counted, "walks.reasons isn't a table of counts")

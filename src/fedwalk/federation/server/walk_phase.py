@@ -20,7 +20,7 @@ from fedwalk.federation.server.statistics import WalkCount
 from fedwalk.federation.walking.losses import MAX_REASON, REFUSED, STRANDED, UNDELIVERED, LostWalks
 from fedwalk.federation.walking.plan import session_digest
 from fedwalk.federation.wire.connection_limits import NOT_AUTHENTICATED, TOO_MANY_PER_PARTY, TOO_MANY_UNKNOWN
-from fedwalk.federation.wire.questions import WalksAnswer, WalksQuestion
+from fedwalk.federation.wire.questions import WALKS_PHASE, WalksAnswer, WalksQuestion
 from fedwalk.kernels.token_batches import VERDICTS
 from fedwalk.protocols.paper.messages import Sequence, Start, Token, TreeTable
 from fedwalk.protocols.walks import Walks
@@ -117,7 +117,7 @@ class WalkPhase:
     ) -> WalksQuestion:  # fmt: skip
         run, table, settings = self.coordinator.statistics.run, self.table, self.settings
         # Each attempt has its own key, so that holders refuse late tokens of an earlier attempt.
-        key = hashlib.sha256(f"{run} walks {attempt}".encode()).hexdigest()[:32]
+        key = hashlib.sha256(f"{run} {WALKS_PHASE.name} {attempt}".encode()).hexdigest()[:32]
         encoder = {f"encoder_{name}": array for name, array in table.encoder.arrays._asdict().items()}
         return WalksQuestion(
             run=run, key=key, session=sessions[holder], sessions=[session_digest(one) for one in sessions.values()],
@@ -151,7 +151,7 @@ class WalkPhase:
             on_progress(done, count)
 
         # The coordinator counts holders; `check` reports the progress in walks instead.
-        answers = self.coordinator.ask("walks", questions, WalksAnswer, check, lambda done, total: None)
+        answers = self.coordinator.ask(WALKS_PHASE, questions, check, lambda done, total: None)
         for answer in answers.values():
             # The first sequence of a walk is kept: a hostile holder must not replace those of others.
             new = sequences[answer.walks, 0] < 0

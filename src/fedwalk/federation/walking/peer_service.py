@@ -47,7 +47,7 @@ TOO_SLOW = "too slow"
 _OPTIONS = [
     ("grpc.server_handshake_timeout_ms", int(AUTHENTICATION_TIMEOUT * 1000)),
     ("grpc.max_receive_message_length", MAX_BATCH_BYTES),
-    # A peer needs three calls at a time, one of each kind; the others leave room for calls that were broken off.
+    # A peer makes at most four calls at a time, one of each kind; the others leave room for calls that were broken off.
     ("grpc.max_concurrent_streams", 8),
     # Bit 0 alone: no compression. A few compressed kilobytes could expand to gigabytes.
     ("grpc.compression_enabled_algorithms_bitset", 1),

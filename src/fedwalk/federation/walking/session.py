@@ -24,7 +24,7 @@ from fedwalk.federation.wire.questions import WalksAnswer, WalksQuestion
 from fedwalk.federation.wire.token_batches import Receipt, batch_key
 
 Progress = Callable[[dict[str, Any]], None]
-Members = Callable[[], Collection[str] | None]
+LookUpMembers = Callable[[], Collection[str] | None]
 """Looks up the current members of the federation; returns None if the lookup fails."""
 
 PROBE_TIMEOUT = 1.0
@@ -48,7 +48,7 @@ def walk_together(
     credentials: Credentials,
     listen: str,
     on_progress: Progress,
-    members: Members = lambda: None,
+    members: LookUpMembers = lambda: None,
 ) -> WalksAnswer:
     """Walk with the other holders of the plan until every walk has ended or was given up.
 
@@ -101,7 +101,9 @@ class _WalkSession:
         self._service = PeerService(self, question.holders, others, question.key, question.sessions)
         self._election = LeaderElection(me, others, question.patience, self._clock())
 
-    async def run(self, listen: str, credentials: Credentials, on_progress: Progress, members: Members) -> WalksAnswer:
+    async def run(
+        self, listen: str, credentials: Credentials, on_progress: Progress, members: LookUpMembers
+    ) -> WalksAnswer:
         """Run all tasks until one of them ends the session."""
         began, grace, tasks = time.perf_counter(), 0.0, []
         self._engine.begin()
@@ -112,9 +114,9 @@ class _WalkSession:
             leading = lead(self._me, self, self._peers, self._election, self._patience)
             # Any of the first three ends the session: another leader has concluded, this holder led and concluded, or
             # it has been idle for too long. The others run until they are cancelled, or fail.
-            jobs = [self._wait_for_conclusion(), leading, self._stop_when_idle(), self._process_tokens()]
-            jobs += [self._report(on_progress), self._watch_removals(members)]
-            tasks = [asyncio.ensure_future(job) for job in (*jobs, *(s.run() for s in self._senders.values()))]
+            parts = [self._wait_for_conclusion(), leading, self._stop_when_idle(), self._process_tokens()]
+            parts += [self._call_on_progress(on_progress), self._watch_removals(members)]
+            tasks = [asyncio.ensure_future(part) for part in (*parts, *(s.run() for s in self._senders.values()))]
             for first in (await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))[0]:
                 # Raises the exception of a task that has failed.
                 first.result()
@@ -171,7 +173,7 @@ class _WalkSession:
             "received": self._received, "refused": self.refused.total(), "bytes": sent,
         }  # fmt: skip
 
-    async def _report(self, on_progress: Progress) -> None:
+    async def _call_on_progress(self, on_progress: Progress) -> None:
         while True:
             on_progress(self._counts())
             await asyncio.sleep(PROGRESS_INTERVAL)
@@ -192,7 +194,7 @@ class _WalkSession:
                 self._work.set()
             self._update()
 
-    async def _watch_removals(self, members: Members) -> None:
+    async def _watch_removals(self, members: LookUpMembers) -> None:
         """Stop exchanging calls with each holder that the operator removes during the walks."""
         pause = max(LOOKUP_INTERVAL, len(self._names) / MAX_LOOKUPS_PER_SECOND)
         while True:

@@ -81,7 +81,7 @@ class Waves:
 
 
 class LeaderElection:
-    """One holder's view of who leads: the lowest holder that has sent it a probe within `patience`, else itself.
+    """One holder's view of which holder leads: the lowest one that has sent it a probe within `patience`, else itself.
 
     Times are seconds of the caller's clock. At the start every lower holder counts as if it had just sent a probe, so
     that holder 0 leads unless it stays silent.

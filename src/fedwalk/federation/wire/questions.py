@@ -9,12 +9,16 @@ shape than the class declares. Whether the values are allowed by the protocol is
 """
 
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
+from fedwalk.protocols.federated import ROLL
+from fedwalk.protocols.ldp.stages import REPORTS
+from fedwalk.protocols.paper.stages import MATRICES, VECTORS
+from fedwalk.protocols.stages import WALKS
 
 M = TypeVar("M")
 Fields = dict[str, Any]
@@ -42,6 +46,7 @@ class RollQuestion:
     `names` has the names of the federation's vertices in the order of their ids, as a JSON list.
     """
 
+    phase: ClassVar[str] = ROLL.name
     run: str
     protocol: str
     names: Bytes
@@ -65,6 +70,7 @@ class RollAnswer:
 class ReportsQuestion:
     """Protocol `ldp`: asks for the devices' reports under this plan."""
 
+    phase: ClassVar[str] = REPORTS.name
     run: str
     vertices: int
     epsilon: float
@@ -87,6 +93,7 @@ class VectorsQuestion:
     `participants` are ids, ascending; a place is an index into them.
     """
 
+    phase: ClassVar[str] = VECTORS.name
     run: str
     k: int
     epsilon: float
@@ -106,6 +113,7 @@ class VectorsAnswer:
 class MatricesQuestion:
     """Protocol `paper`: asks for degree matrices, given the vectors of all participants that answered."""
 
+    phase: ClassVar[str] = MATRICES.name
     run: str
     participants: Ids
     vectors: Rows
@@ -135,6 +143,7 @@ class WalksQuestion:
     each holder's secret, so that a holder can tell a call by another holder from one by a copy of its certificate.
     """
 
+    phase: ClassVar[str] = WALKS.name
     run: str
     key: str
     session: str
@@ -173,10 +182,12 @@ class WalksQuestion:
 class WalksAnswer:
     """The walks that ended at this holder, one row of entries each, and statistics of the attempt.
 
-    This holder's devices passed on `hops` tokens with `carried` entries in all, in `batches` batches of `sent_bytes`
-    bytes, within `seconds`. Walk given_up[i] was given up here for reason given_up_reasons[i] (`walking.losses`), which
-    concerns the holder with index given_up_at[i]. `interrupted` is True if an earlier process of this holder began the
-    attempt and ended, so that the tokens it held are lost. `refused` counts refused calls by peer and reason, as JSON.
+    `hops` counts the hops from this holder's devices, also those between two of its own devices, and `carried` the
+    entries that their tokens carried. `batches` counts the batches that were sent to other holders, with `sent_bytes`
+    bytes in all, and `seconds` is the duration of the attempt. Walk given_up[i] was given up here for reason
+    given_up_reasons[i] (`walking.losses`), which concerns the holder with index given_up_at[i]. `interrupted` is
+    True if an earlier process of this holder began the attempt and ended, so that the tokens it held are lost.
+    `refused` counts refused calls by peer and reason, as JSON.
     """
 
     hops: int
@@ -194,6 +205,45 @@ class WalksAnswer:
     entries: IdRows
 
 
+class Question(Protocol):
+    """What all questions have: the name of their phase, and that of the run."""
+
+    phase: ClassVar[str]
+
+    @property
+    def run(self) -> str:
+        """The run's name."""
+        ...
+
+
+Q = TypeVar("Q", bound=Question)
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase(Generic[Q, A]):
+    """A phase of a run: the class of its questions, and that of their answers."""
+
+    question: type[Q]
+    answer: type[A]
+
+    @property
+    def name(self) -> str:
+        """The phase's name, which is that of the stage that asks the question."""
+        return self.question.phase
+
+
+ROLL_PHASE = Phase(RollQuestion, RollAnswer)
+REPORTS_PHASE = Phase(ReportsQuestion, ReportsAnswer)
+VECTORS_PHASE = Phase(VectorsQuestion, VectorsAnswer)
+MATRICES_PHASE = Phase(MatricesQuestion, MatricesAnswer)
+WALKS_PHASE = Phase(WalksQuestion, WalksAnswer)
+PHASES: dict[str, Phase[Any, Any]] = {
+    phase.name: phase for phase in (ROLL_PHASE, REPORTS_PHASE, VECTORS_PHASE, MATRICES_PHASE, WALKS_PHASE)
+}
+"""Every phase by its name."""
+
+
 def pack(message: Any) -> Fields:
     """The fields of a question or answer by name."""
     return {f.name: getattr(message, f.name) for f in fields(message)}
@@ -202,7 +252,9 @@ def pack(message: Any) -> Fields:
 def unpack(kind: type[M], content: Fields) -> M:
     """The question or answer of this kind; ProtocolError if a field is missing, unknown, or has another type."""
     # Without include_extras, the dtypes and dimensions would be removed from the hints.
-    declared = get_type_hints(kind, include_extras=True)
+    hints = get_type_hints(kind, include_extras=True)
+    # A question's `phase` belongs to its class, and isn't sent.
+    declared = {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
     if wrong := sorted(declared.keys() ^ content.keys()):
         raise ProtocolError(f"{kind.__name__}: field {wrong[0]!r} is missing or unknown.")
     for name, hint in declared.items():

@@ -120,5 +120,7 @@ PROTOCOL = Protocol(
     seen_degrees=seen_degrees,
     describe=describe,
     facts=facts,
-    federated=Federated(phases=(REPORTS.name,), run=run, usual_epsilon=6.0),
+    federated=Federated(
+        phases=(REPORTS.name,), run=run, allowed_by_default=True, report_plan=ReportPlan, usual_epsilon=6.0
+    ),
 )  # fmt: skip
