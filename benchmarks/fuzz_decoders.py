@@ -320,7 +320,8 @@ def _read_state(path: Path) -> None:
 
 def _manifest() -> dict[str, Any]:
     stage = {"seconds": 1.0, "messages": Transcript.of(KINDS).as_dict(), "peak_rss_bytes": 5}
-    return {"fedwalk": "1", "format": FORMAT, "graph": "", "stages": {"roll": stage}, "files": ["roll.npy"]}
+    head = {"fedwalk": "1", "format": FORMAT, "package": "", "graph": ""}
+    return {**head, "stages": {"roll": stage}, "files": ["roll.npy"]}
 
 
 def _read_manifest(path: Path) -> None:

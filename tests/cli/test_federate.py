@@ -460,6 +460,7 @@ def test_down_ends_the_processes_that_a_killed_command_left_behind(
     assert "nothing was running" in fedwalk("federate", "down", federation).out
 
 
+@pytest.mark.slow
 def test_a_running_server_keeps_a_holders_node_when_our_record_of_it_is_lost(
     fedwalk: Command, federation: Path, holder: Path, processes: list[subprocess.Popen[str]]
 ) -> None:

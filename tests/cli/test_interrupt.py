@@ -51,7 +51,7 @@ def result(run: Path) -> tuple[bytes, dict[str, Any], dict[str, Any]]:
 INTERRUPTED, KILLED = signal.SIGINT, signal.SIGKILL
 CASES = [
     pytest.param(INTERRUPTED, "encoder", SLOW_WALKS, id="interrupted-walking"),
-    pytest.param(KILLED, "walks", SLOW_TRAINING, id="killed-training"),
+    pytest.param(KILLED, "walks", SLOW_TRAINING, id="killed-training", marks=pytest.mark.slow),
     pytest.param(KILLED, "encoder", SLOW_WALKS, id="killed-walking", marks=pytest.mark.slow),
     pytest.param(INTERRUPTED, "walks", SLOW_TRAINING, id="interrupted-training", marks=pytest.mark.slow),
 ]

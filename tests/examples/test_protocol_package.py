@@ -123,7 +123,7 @@ def test_its_settings_are_checked_and_shown_by_help(installed: Path, graph: Path
 def test_an_interrupted_run_is_resumed(installed: Path, graph: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("PYTHONPATH", str(installed))
     run = tmp_path / "run"
-    slow = ("--walks", "12", "--dim", "256", "--window", "20", "--negative", "20", "--threads", "1", *SAMPLED)
+    slow = ("--walks", "8", "--dim", "256", "--window", "20", "--negative", "20", "--threads", "1", *SAMPLED)
     process = start_command("embed", graph, "-o", run, *slow)
     manifest, end = run / "stages" / "manifest.json", time.monotonic() + SOON
     while not (manifest.exists() and "walks" in json.loads(manifest.read_text())["stages"]):

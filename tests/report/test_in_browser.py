@@ -57,12 +57,6 @@ def test_the_plots_are_drawn_and_nothing_is_loaded(page: Page) -> None:
         assert min(box["width"], box["height"]) > 50
 
 
-def test_a_large_map_is_drawn_and_searched(browser: Browser, large: Path) -> None:
-    with opened(browser, large) as page:
-        wait_until_drawn(page)
-        find(page, "9999")
-
-
 def test_search_finds_a_vertex_names_it_and_lists_the_nearest(page: Page) -> None:
     before = picture_of(page)
     find(page, "17")

@@ -115,6 +115,7 @@ def test_a_server_in_the_background_ends_when_asked(federation: LocalFederation)
     assert "Stopped; no process is left." in out
 
 
+@pytest.mark.slow
 def test_a_holder_in_the_background_ends_when_asked(federation: LocalFederation) -> None:
     """The server isn't running, so the holder waits for it."""
     folder = federation.holders[0]

@@ -202,6 +202,7 @@ def test_a_connection_ends_with_its_certificate(tmp_path: Path) -> None:
             ask(server, client_context(tmp_path, short))
 
 
+@pytest.mark.slow
 def test_a_connection_ends_with_the_authority_that_signed_its_certificate(tmp_path: Path) -> None:
     overlap = datetime.now(UTC) - timedelta(days=1) + timedelta(seconds=4)
     new, _ = successor(authority(), 2, 1, overlap)

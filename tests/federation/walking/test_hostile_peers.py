@@ -204,6 +204,7 @@ def test_only_the_leader_can_conclude_and_parallel_calls_are_refused(pool: Worke
     assert_unharmed(besiege(pool, attack), {"out of order": 2, "malformed": 1})
 
 
+@pytest.mark.slow
 def test_a_gigabyte_is_refused_before_it_takes_memory(pool: WorkerPool) -> None:
     before = [worker.peak_memory() for worker in pool.workers(DAN)]
 

@@ -132,7 +132,8 @@ def test_a_holder_whose_agreement_to_the_end_is_lost_is_asked_again(pool: Worker
     assert_complete(walk_all(pool.workers(4), jobs))
 
 
-@pytest.mark.parametrize("missing", [0, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [0, 3])
 def test_the_others_end_without_a_holder_that_never_starts(pool: WorkerPool, missing: int) -> None:
     workers, jobs = pool.workers(4), make_jobs(GRAPH, SETTINGS, SHORT)
     there = [i for i in range(4) if i != missing]
