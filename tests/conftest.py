@@ -29,9 +29,8 @@ SMALL = ("--walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", 
 SETTINGS: dict[str, Any] = {"walks": 3, "walk_length": 12, "dim": 8, "threads": 1, "seed": 5}
 """The same as keyword arguments."""
 
-# Files that take long come first: those up to test_local_attacks have slow tests. Of two workers, one then compiles
-# the kernels of the walks (session) while the other runs tests that need none (listening, federate); otherwise each of
-# them would compile these kernels.
+# Files that take long come first, so that no worker is left alone with one of them at the end. Those up to
+# test_local_attacks have slow tests.
 LONG_FILES = [
     f"test_{name}.py"
     for name in (
@@ -71,6 +70,14 @@ def guarded_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRun
     """This run of the tests, of which no process is left at its end: SIGTERM ends it as Ctrl-C does."""
     with interruptible(), guard_run(tmp_path_factory.getbasetemp()) as run:
         yield run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernels_are_compiled(request: pytest.FixtureRequest) -> None:
+    # Not at the top: the helper needs this file.
+    from helpers.kernel_warmup import compile_share
+
+    compile_share(len(request.session.items))
 
 
 @pytest.fixture(scope="module", autouse=True)
