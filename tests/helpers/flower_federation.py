@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -88,27 +89,33 @@ class Running:
 
 
 HOOK = """
-import builtins, sys
+def install():
+    import builtins, sys
 
 {body}
 
-real = builtins.__import__
+    real = builtins.__import__
 
-def hooked(name, *rest, **options):
-    imported = real(name, *rest, **options)
-    module = sys.modules.get({module!r})
-    if module is not None and hasattr(module, {attribute!r}) and not hasattr(module, "hooked"):
-        module.hooked = True
-        change(module)
-    return imported
+    def hooked(name, *rest, **options):
+        imported = real(name, *rest, **options)
+        module = sys.modules.get({module!r})
+        if module is not None and hasattr(module, {attribute!r}) and not hasattr(module, "hooked"):
+            module.hooked = True
+            change(module)
+        return imported
 
-builtins.__import__ = hooked
+    builtins.__import__ = hooked
+
+install()
 """
 
 
 def hook(module: str, attribute: str, body: str) -> str:
-    """Code for `inject`: calls the body's `change(module)` as soon as the module has this attribute."""
-    return HOOK.format(module=module, attribute=attribute, body=body.strip())
+    """Code for `inject`: calls the body's `change(module)` as soon as the module has this attribute.
+
+    Several such pieces of code can follow each other.
+    """
+    return HOOK.format(module=module, attribute=attribute, body=indent(body.strip(), "    "))
 
 
 def inject(path: Path, code: str) -> str:

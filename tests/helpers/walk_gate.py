@@ -1,7 +1,8 @@
-"""A gate in the walk phase of real holders: while it is closed, no token moves after each holder's first step.
+"""Gates in real federations: a fault "during the walks" or "in a phase" must not depend on the machine's speed.
 
-A fault "during the walks" must not depend on how fast the machine walks. A closed gate keeps the walks from ending, but
-holders still send what they have, answer each other's calls and write their progress.
+While the gate in the walks is closed, no token moves after each holder's first step: the walks can't end, but holders
+still send what they have, answer each other's calls and write their progress. The server can also be made to wait in a
+phase, after it has announced it.
 """
 
 from collections.abc import Iterator
@@ -29,10 +30,24 @@ def change(engine):
     engine.WalkEngine.advance = gated
 """
 
+_SERVER_CODE = f"""
+import os, time
+
+def change(stages):
+    announce = stages.StageRunner.announce
+
+    def gated(self, name, *given):
+        announce(self, name, *given)
+        while os.path.exists(os.environ["{_VARIABLE}"] + "-" + name):
+            time.sleep(0.02)
+
+    stages.StageRunner.announce = gated
+"""
+
 
 @dataclass(frozen=True)
 class WalkGate:
-    """The gate is closed while this file exists."""
+    """The gate in the walks is closed while this file exists."""
 
     file: Path
 
@@ -42,12 +57,24 @@ class WalkGate:
     def open(self) -> None:
         self.file.unlink(missing_ok=True)
 
+    @contextmanager
+    def server_held_in(self, phase: str) -> Iterator[None]:
+        """During the block, a server that announces this phase goes no further."""
+        file = self.file.with_name(f"{self.file.name}-{phase}")
+        file.touch()
+        try:
+            yield
+        finally:
+            file.unlink()
+
 
 @contextmanager
 def walk_gate(path: Path) -> Iterator[WalkGate]:
-    """A gate, at first open, for all holders that are started in the block."""
+    """A gate, at first open, for all processes of federations that are started in the block."""
     with pytest.MonkeyPatch.context() as patch:
-        code = inject(path, hook("fedwalk.federation.walking.engine", "WalkEngine", _CODE))
+        hooks = hook("fedwalk.federation.walking.engine", "WalkEngine", _CODE)
+        hooks += hook("fedwalk.run.stages", "StageRunner", _SERVER_CODE)
+        code = inject(path, hooks)
         gate = WalkGate(path / "closed")
         pass_on(patch, PYTHONPATH=code, **{_VARIABLE: str(gate.file)})
         try:
