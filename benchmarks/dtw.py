@@ -1,6 +1,6 @@
 """Time of DTW per cell of the cost matrix: fedwalk and dtaidistance, on the degree matrices of a graph.
 
-    python benchmarks/dtw.py --graph blogcatalog.mat [--bins 9] [--queries 12] [--sample 300] [--repeats 5]
+    python benchmarks/dtw.py --graph blogcatalog.mat [--num-bins 9] [--queries 12] [--sample 300] [--repeats 5]
 
 Both compare the same vertices' ordered degree matrices on one thread: fedwalk with those of all vertices, dtaidistance,
 which is slower, with a sample. fedwalk's local cost is L1; dtaidistance has no L1 and is timed with its squared
@@ -27,8 +27,8 @@ from fedwalk.util.parallel import silent
 def degree_matrices(path: str | None, bins: int | None) -> DegreeMatrices:
     """The degree matrices that the server receives in a run with this graph."""
     graph = load_graph(path) if path else social_network(vertices=10_000, mean_degree=60, communities=40)
-    settings = Settings(bins=bins).resolve(graph.vertices)
-    server = Server(graph.vertices, settings.bins or 1, settings.epsilon)
+    settings = Settings(num_bins=bins).resolve(graph.vertices)
+    server = Server(graph.vertices, settings.num_bins or 1, settings.epsilon)
     runtime = LocalRuntime(graph, server, settings, Transcript())
     return runtime.matrices(runtime.vectors(server.group_plan(SimulatedRandomness(0)), silent), silent)
 
@@ -37,14 +37,14 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", help="graph file (default: a generated network of 10,000 vertices)")
-    parser.add_argument("--bins", type=int, help="k (default ⌊ln n⌋)")
+    parser.add_argument("--num-bins", type=int, help="k (default ⌊ln n⌋)")
     parser.add_argument("--queries", type=int, default=12, help="vertices whose distances to all others are computed")
     parser.add_argument("--sample", type=int, default=300, help="vertices to which dtaidistance computes the distances")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     from dtaidistance import dtw_ndim  # after the arguments, so that --help works without it
 
-    matrices = degree_matrices(options.graph, options.bins)
+    matrices = degree_matrices(options.graph, options.num_bins)
     rng = np.random.default_rng(0)
     queries = rng.choice(len(matrices), options.queries, replace=False)
     sample = rng.choice(len(matrices), options.sample, replace=False)
@@ -71,7 +71,7 @@ def main() -> None:
     ]
     text = table(["DTW", "per cell, one thread", "speed over dtaidistance"], rows)
     graph = f" --graph {Path(options.graph).name}" if options.graph else ""
-    bins = f" --bins {options.bins}" if options.bins else ""
+    bins = f" --num-bins {options.num_bins}" if options.num_bins else ""
     publish(
         f"dtw-{matrices.rows.shape[1]}",
         f"k = {matrices.rows.shape[1]}, {options.queries} vertices against all {len(matrices):,} "

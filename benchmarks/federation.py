@@ -1,6 +1,6 @@
 """The cost of a federation: processes on this machine, compared with a simulation of the same walks in one process.
 
-    python benchmarks/federation.py --graph blogcatalog.mat [--walks 10] [--holders 4]
+    python benchmarks/federation.py --graph blogcatalog.mat [--num-walks 10] [--holders 4]
 
 Starts a server and holders as processes with TLS between all of them, runs protocol `paper` from the roll call to the
 vectors, checks that walks, messages and bytes equal those of the simulation with the same seed, and writes the result
@@ -36,7 +36,7 @@ def federated(graph: Any, holders: int, walks: int, folder: Path) -> tuple[dict[
     federation = make_federation(folder, graph, holders, seed=SEED)
     with federation.up():
         began = time.perf_counter()
-        settings = Settings(walks=walks, seed=SEED)
+        settings = Settings(num_walks=walks, seed=SEED)
         record = run(federation.server, settings, folder / "run", patience=120, keep_walks=True, on_progress=show)
         seconds = time.perf_counter() - began
     return record.as_dict(), np.load(folder / "run" / "walks.npy"), seconds
@@ -71,17 +71,17 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", type=Path, help="a graph file (default: a generated network of 2,000 vertices)")
-    parser.add_argument("--walks", type=int, default=10)
+    parser.add_argument("--num-walks", type=int, default=10)
     parser.add_argument("--holders", type=int, default=4)
     options = parser.parse_args()
     graph = load_graph(options.graph) if options.graph else social_network(vertices=2000, seed=0)
     with tempfile.TemporaryDirectory() as folder:
-        record, walks, seconds = federated(graph, options.holders, options.walks, Path(folder, "federation"))
-    model = FedWalk(walks=options.walks, seed=SEED)
+        record, walks, seconds = federated(graph, options.holders, options.num_walks, Path(folder, "federation"))
+    model = FedWalk(num_walks=options.num_walks, seed=SEED)
     model.fit(graph)
     same = np.array_equal(walks, model.walks_.sequences)
     name = options.graph.name if options.graph else "generated network"
-    title = f"{name}: {graph.vertices:,} vertices, {graph.edges:,} edges, {options.walks} walks per vertex."
+    title = f"{name}: {graph.vertices:,} vertices, {graph.edges:,} edges, {options.num_walks} walks per vertex."
     page = PAGE.with_name("federation.md")
     publish("federation", f"{title}\n\n{comparison_table(record, model, same, seconds)}", command(options), page)
 
@@ -89,7 +89,7 @@ def main() -> None:
 def command(options: argparse.Namespace) -> str:
     """The command that repeats this measurement."""
     file = f" --graph {options.graph.name}" if options.graph else ""
-    return f"python benchmarks/federation.py{file} --walks {options.walks} --holders {options.holders}"
+    return f"python benchmarks/federation.py{file} --num-walks {options.num_walks} --holders {options.holders}"
 
 
 if __name__ == "__main__":

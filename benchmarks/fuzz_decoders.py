@@ -286,7 +286,7 @@ def _own_files() -> dict[str, Decoder]:
         "patience": 5.0,
         "keep_walks": False,
         "min_holders": 1,
-        "settings": {"walks": 2},
+        "settings": {"num_walks": 2},
     }
     events = b'{"pid": 7}\n{"stage": "walks", "done": 3, "total": 9}\n{"ended": true}\n{"error": "gone"}\n'
     terms = Terms(("ldp", "paper"), 8.0, 3)

@@ -1,7 +1,7 @@
 """From a graph file to vectors: `fedwalk embed` compared with DeepWalk built from PecanPy's walks and gensim's
 Word2Vec.
 
-    python benchmarks/pipeline.py --graph blogcatalog.mat [--walks 80] [--threads 2] [--repeats 3]
+    python benchmarks/pipeline.py --graph blogcatalog.mat [--num-walks 80] [--threads 2] [--repeats 3]
 
 Each contender is a separate process, timed from start to end; its peak memory is what the operating system reports. All
 use walks of 40 entries, window 10, 128 dimensions, 5 negative samples and one pass. FedWalk in addition builds its
@@ -56,16 +56,16 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", help="graph file (default: a generated network of 10,000 vertices)")
-    parser.add_argument("--walks", type=int, default=80, help="walks per vertex")
+    parser.add_argument("--num-walks", type=int, default=80, help="walks per vertex")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         edges = Path(folder) / "graph.tsv"
         vertices, count = write_edges(options.graph, edges)
-        shared = ["--walks", str(options.walks), "--threads", str(options.threads), "--force"]
+        shared = ["--num-walks", str(options.num_walks), "--threads", str(options.threads), "--force"]
         embed = [sys.executable, "-m", "fedwalk", "embed", str(edges), "-o", f"{folder}/run", *shared]
-        other = [sys.executable, "-c", OTHER, str(edges), str(options.walks), str(options.threads)]
+        other = [sys.executable, "-c", OTHER, str(edges), str(options.num_walks), str(options.threads)]
         commands = {
             "fedwalk embed": embed,
             "fedwalk embed --protocol deepwalk": [*embed, "--protocol", "deepwalk"],
@@ -87,9 +87,9 @@ def main() -> None:
     graph = f" --graph {Path(options.graph).name}" if options.graph else ""
     publish(
         "pipeline",
-        f"{vertices:,} vertices, {count:,} edges, {vertices * options.walks * 40 / 1e6:.0f} M entries, "
+        f"{vertices:,} vertices, {count:,} edges, {vertices * options.num_walks * 40 / 1e6:.0f} M entries, "
         f"{options.threads} threads, median of {options.repeats} rounds.\n\n{text}",
-        f"python benchmarks/pipeline.py{graph} --walks {options.walks} --threads {options.threads}",
+        f"python benchmarks/pipeline.py{graph} --num-walks {options.num_walks} --threads {options.threads}",
     )
 
 

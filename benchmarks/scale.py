@@ -3,7 +3,7 @@
     python benchmarks/scale.py flickr                 80,513 vertices, 5.9 M edges, the paper's full settings
     python benchmarks/scale.py private                the same graph in protocol ldp, epsilon = 8
     python benchmarks/scale.py million                a million vertices of mean degree 10, 10 walks each
-    python benchmarks/scale.py growth [--sizes 10000,20000,40000,80000,160000] [--walks 10]
+    python benchmarks/scale.py growth [--sizes 10000,20000,40000,80000,160000] [--num-walks 10]
 
 Every run is a separate process, so that peak memory is measured per run. `growth` runs each size twice and takes each
 stage's faster time, so that compiling doesn't count, and fits an exponent to the seconds.
@@ -79,18 +79,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("flickr", "private", "million", "growth"))
     parser.add_argument("--sizes", default="10000,20000,40000,80000,160000")
-    parser.add_argument("--walks", type=int, default=10)
+    parser.add_argument("--num-walks", type=int, default=10)
     options = parser.parse_args()
     command = f"python benchmarks/scale.py {options.what}"
     if options.what in ("flickr", "private"):
-        settings = {"protocol": "ldp", "epsilon": 8.0} if options.what == "private" else {"walks": 80}
+        settings = {"protocol": "ldp", "epsilon": 8.0} if options.what == "private" else {"num_walks": 80}
         record = run(80_513, 2 * 5_899_882 / 80_513, 195, **settings)
         publish(options.what, describe(record, "Flickr-like, generated"), command)
     elif options.what == "million":
-        publish("million", describe(run(1_000_000, 10.0, 500, walks=10), "Generated"), command)
+        publish("million", describe(run(1_000_000, 10.0, 500, num_walks=10), "Generated"), command)
     else:
         sizes = [int(size) for size in options.sizes.split(",")]
-        publish("growth", growth(sizes, options.walks), f"{command} --sizes {options.sizes} --walks {options.walks}")
+        publish(
+            "growth",
+            growth(sizes, options.num_walks),
+            f"{command} --sizes {options.sizes} --num-walks {options.num_walks}",
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """SkipGram compared with gensim on the same walks, alternately in one process: words per second, ratio and micro-F1.
 
-    python benchmarks/skipgram.py [--graph FILE.mat] [--walks 10] [--threads 1] [--repeats 3]
+    python benchmarks/skipgram.py [--graph FILE.mat] [--num-walks 10] [--threads 1] [--repeats 3]
 
 The .mat file has an adjacency matrix `network` and, for micro-F1, labels `group` (vertices × labels), which is how
 BlogCatalog is usually distributed. Without a file a random graph is used. gensim is timed with lists and with a corpus
@@ -110,12 +110,12 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", type=Path, help=".mat file with `network` (and `group`)")
-    parser.add_argument("--walks", type=int, default=10, help="walks per vertex")
+    parser.add_argument("--num-walks", type=int, default=10, help="walks per vertex")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     graph, labels = load(options.graph)
-    walks, vertices = uniform_walks(graph, options.walks), graph.shape[0]
+    walks, vertices = uniform_walks(graph, options.num_walks), graph.shape[0]
     train(walks[:1], vertices)  # compiles
     print(f"{vertices} vertices, {walks.size / 1e6:.1f} M words, {options.threads} thread(s)")
     print(f"{'run':>3} {'trainer':<12} {'words/s':>10} {'words/CPU-s':>12} {'micro-F1':>9} {'load':>5}")
@@ -139,7 +139,7 @@ def publish_result(options: argparse.Namespace, words: int, vertices: int, runs:
         "skipgram",
         f"{vertices:,} vertices, {words / 1e6:.1f} M words, {options.threads} thread(s). "
         f"fedwalk over the faster gensim, median of {options.repeats} rounds: **{median(ratios):.1f}×**.\n\n{text}",
-        f"python benchmarks/skipgram.py{graph} --walks {options.walks} --threads {options.threads} "
+        f"python benchmarks/skipgram.py{graph} --num-walks {options.num_walks} --threads {options.threads} "
         f"--repeats {options.repeats}",
     )
 

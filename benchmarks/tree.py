@@ -1,6 +1,6 @@
 """The quality of the hybrid tree, compared with the exact average-linkage tree over all n(n−1)/2 dissimilarities.
 
-    python benchmarks/tree.py --graph blogcatalog.mat [--walks 80] [--seeds 3] [--splits 5]
+    python benchmarks/tree.py --graph blogcatalog.mat [--num-walks 80] [--seeds 3] [--splits 5]
 
 For each seed, both trees are built from the same degree vectors. Measured are how well each tree's heights agree with
 the dissimilarities (cophenetic correlation over all pairs), how many vertices of a two-hop pool are true neighbours,
@@ -45,7 +45,7 @@ class Quality:
 def dissimilarities(graph: Graph, model: FedWalk) -> NDArray[np.float64]:
     """The dissimilarities of all pairs for a fitted model, in scipy's condensed order."""
     settings = model.settings_
-    server = Server(graph.vertices, settings.bins or 1, settings.epsilon)
+    server = Server(graph.vertices, settings.num_bins or 1, settings.epsilon)
     matrices = LocalRuntime(graph, server, settings, Transcript()).matrices(model.degree_vectors_, silent)
     return pairwise_dissimilarity(matrices, np.arange(graph.vertices), settings.threads or 1).astype(np.float64)
 
@@ -57,7 +57,7 @@ def measure(graph: Graph, seed: int, ratios: list[float], options: argparse.Name
     shared: dict[str, Any] = {}
     for builder in BUILDERS:
         began = time.perf_counter()
-        model = FedWalk(tree=builder, walks=options.walks, seed=seed)
+        model = FedWalk(tree=builder, num_walks=options.num_walks, seed=seed)
         embedding = model.fit(graph, **shared)
         shared = {"bins": model.bins_, "degree_vectors": model.degree_vectors_}
         if graph.labels is not None:
@@ -87,7 +87,7 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", help="graph file (default: a generated network of 4,000 vertices)")
-    parser.add_argument("--walks", type=int, default=80, help="walks per vertex")
+    parser.add_argument("--num-walks", type=int, default=80, help="walks per vertex")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--splits", type=int, default=5)
     options = parser.parse_args()
@@ -114,9 +114,10 @@ def main() -> None:
     name = f" --graph {Path(options.graph).name}" if options.graph else ""
     publish(
         "tree",
-        f"{graph.vertices:,} vertices, {options.walks} walks each, {options.seeds} seeds (mean ± standard deviation). "
-        f"A pool drawn at random would have a precision of {chance:.2%}.\n\n{text}",
-        f"python benchmarks/tree.py{name} --walks {options.walks} --seeds {options.seeds} --splits {options.splits}",
+        f"{graph.vertices:,} vertices, {options.num_walks} walks each, {options.seeds} seeds (mean ± standard "
+        f"deviation). A pool drawn at random would have a precision of {chance:.2%}.\n\n{text}",
+        f"python benchmarks/tree.py{name} --num-walks {options.num_walks} --seeds {options.seeds} "
+        f"--splits {options.splits}",
     )
 
 

@@ -1,6 +1,6 @@
 """Walks per second: fedwalk with encoder and predictor, fedwalk's plain walks, PecanPy and GRAPE.
 
-    python benchmarks/walks.py --graph blogcatalog.mat [--walks 20] [--threads 1] [--repeats 5]
+    python benchmarks/walks.py --graph blogcatalog.mat [--num-walks 20] [--threads 1] [--repeats 5]
 
 All of them make the same number of walks of 40 entries from every vertex. PecanPy's kernel is timed without the
 conversion to lists of strings that its own interface adds. Needs the extra `bench`.
@@ -33,9 +33,9 @@ def fedwalk_contenders(path: str | None, walks: int, threads: int) -> tuple[dict
 
     graph = load_graph(path) if path else social_network(vertices=10_000, mean_degree=60, communities=40)
     contenders: dict[str, Callable[[], object]] = {}
-    fitted = FedWalk(walks=1, dim=1, window=1, negative=1)
+    fitted = FedWalk(num_walks=1, dim=1, window=1, negative=1)
     fitted.fit(graph)
-    server = Server(graph.vertices, fitted.settings_.bins or 1, 2.0)
+    server = Server(graph.vertices, fitted.settings_.num_bins or 1, 2.0)
     plan = GroupPlan(fitted.bins_, server.k, 2.0)
     for name, change in {
         "fedwalk, tree, p = 0.2": {},
@@ -45,7 +45,7 @@ def fedwalk_contenders(path: str | None, walks: int, threads: int) -> tuple[dict
         runtime = LocalRuntime(graph, server, settings, Transcript())
         table_ = TreeTable(fitted.tree_, fitted.encoder_, settings.predictor, settings.burst)
         contenders[name] = partial(runtime.walks, plan, fitted.degree_vectors_, table_, silent)
-    settings = Settings(protocol="deepwalk", walks=walks, threads=threads).resolve(graph.vertices)
+    settings = Settings(protocol="deepwalk", num_walks=walks, threads=threads).resolve(graph.vertices)
     contenders["fedwalk, plain"] = partial(plain, graph, settings, silent)
     write_edges(graph.indptr, graph.indices)
     return contenders, graph.vertices
@@ -92,19 +92,19 @@ def main() -> None:
     """Measure and publish."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graph", help="graph file (default: a generated network of 10,000 vertices)")
-    parser.add_argument("--walks", type=int, default=20, help="walks per vertex")
+    parser.add_argument("--num-walks", type=int, default=20, help="walks per vertex")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     os.environ["NUMBA_NUM_THREADS"] = os.environ["RAYON_NUM_THREADS"] = str(options.threads)
-    contenders, vertices = fedwalk_contenders(options.graph, options.walks, options.threads)
-    contenders["PecanPy, first order, kernel only"] = pecanpy_contender(options.walks)
-    contenders["GRAPE, complete walks"] = grape_contender(options.walks)
+    contenders, vertices = fedwalk_contenders(options.graph, options.num_walks, options.threads)
+    contenders["PecanPy, first order, kernel only"] = pecanpy_contender(options.num_walks)
+    contenders["GRAPE, complete walks"] = grape_contender(options.num_walks)
     for job in contenders.values():
         job()
     seconds = by_turns(contenders, options.repeats)
     EDGES.unlink()
-    steps = vertices * options.walks * LENGTH
+    steps = vertices * options.num_walks * LENGTH
     rows = [
         [
             name,
@@ -121,7 +121,7 @@ def main() -> None:
         "walks",
         f"{vertices:,} vertices, {steps / 1e6:.0f} M entries, {options.threads} thread(s), "
         f"median of {options.repeats} rounds.\n\n{text}",
-        f"python benchmarks/walks.py{graph} --walks {options.walks} --threads {options.threads}",
+        f"python benchmarks/walks.py{graph} --num-walks {options.num_walks} --threads {options.threads}",
     )
 
 

@@ -41,7 +41,9 @@ graph = fedwalk.social_network(vertices=100, mean_degree=8, communities=4, seed=
 
 def make(**changes: Any) -> fedwalk.FedWalk:
     """A fitted model that uses the predictor."""
-    model = fedwalk.FedWalk(predictor="favourite", predict=0.5, walks=2, walk_length=10, dim=8, threads=1, **changes)
+    model = fedwalk.FedWalk(
+        predictor="favourite", predict=0.5, num_walks=2, walk_length=10, dim=8, threads=1, **changes
+    )
     model.fit(graph)
     return model
 

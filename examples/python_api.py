@@ -5,7 +5,7 @@ import fedwalk
 graph = fedwalk.social_network(vertices=300, mean_degree=12, communities=4, seed=0)
 
 # FedWalk as the paper describes it. Its epsilon is nominal: a noise scale, no guarantee.
-paper = fedwalk.FedWalk(epsilon=2, walks=20, dim=32, seed=0)
+paper = fedwalk.FedWalk(epsilon=2, num_walks=20, dim=32, seed=0)
 vectors = paper.fit(graph)
 print(paper, "->", vectors.vectors.shape, f"{paper.walks_.hops_per_walk:.1f} hops per walk")
 

@@ -25,8 +25,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 settings.register_profile("fedwalk", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("fedwalk")
 
-SMALL = ("--walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", "--seed", "5")
-SETTINGS: dict[str, Any] = {"walks": 3, "walk_length": 12, "dim": 8, "threads": 1, "seed": 5}
+SMALL = ("--num-walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", "--seed", "5")
+SETTINGS: dict[str, Any] = {"num_walks": 3, "walk_length": 12, "dim": 8, "threads": 1, "seed": 5}
 """The same as keyword arguments."""
 
 # Files that take long come first, so that no worker is left alone with one of them at the end. Those up to

@@ -11,7 +11,7 @@ import federation
 
 @pytest.mark.parametrize(
     ("settings", "reported"),
-    [({"walks": 1, "dim": 4}, "entries, "), ({"protocol": "ldp", "dim": 4}, "bytes from each device")],
+    [({"num_walks": 1, "dim": 4}, "entries, "), ({"protocol": "ldp", "dim": 4}, "bytes from each device")],
     ids=["paper", "ldp"],
 )
 def test_a_run_of_each_protocol_can_be_described(settings: dict[str, object], reported: str) -> None:
@@ -22,5 +22,5 @@ def test_a_run_of_each_protocol_can_be_described(settings: dict[str, object], re
 
 @pytest.mark.parametrize(("graph", "flag"), [(None, ""), (Path("data/blogcatalog.mat"), " --graph blogcatalog.mat")])
 def test_the_published_command_names_a_graph_only_if_a_file_was_given(graph: Path | None, flag: str) -> None:
-    options = Namespace(graph=graph, walks=10, holders=4)
-    assert federation.command(options) == f"python benchmarks/federation.py{flag} --walks 10 --holders 4"
+    options = Namespace(graph=graph, num_walks=10, holders=4)
+    assert federation.command(options) == f"python benchmarks/federation.py{flag} --num-walks 10 --holders 4"

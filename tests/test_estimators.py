@@ -193,7 +193,7 @@ def test_two_vertices_are_enough(estimator: type[FedWalk | DeepWalk]) -> None:
 
 def test_many_bins_cause_one_warning(network: Graph) -> None:
     with pytest.warns(FedWalkWarning, match=r"bins = 9 is more than ln n = 4.1") as caught:
-        FedWalk(**SETTINGS, bins=9).fit(network, degree_vectors=np.zeros((60, 9)))
+        FedWalk(**SETTINGS, num_bins=9).fit(network, degree_vectors=np.zeros((60, 9)))
     assert len(caught) == 1
 
 
@@ -221,19 +221,19 @@ def test_each_estimator_runs_its_own_protocol_only() -> None:
 def test_a_centralised_protocol_of_another_package_is_run_as_a_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", {})
     registry.register(replace(registry.find_protocol("deepwalk"), name="other"))
-    other = DeepWalk(protocol="other", walks=2, dim=4, threads=1)
-    assert repr(other) == "DeepWalk(protocol='other', walks=2, dim=4, threads=1)"
-    ours = DeepWalk(walks=2, dim=4, threads=1).fit([[0, 1], [1, 2]])
+    other = DeepWalk(protocol="other", num_walks=2, dim=4, threads=1)
+    assert repr(other) == "DeepWalk(protocol='other', num_walks=2, dim=4, threads=1)"
+    ours = DeepWalk(num_walks=2, dim=4, threads=1).fit([[0, 1], [1, 2]])
     assert other.fit([[0, 1], [1, 2]]).vectors.tobytes() == ours.vectors.tobytes()
 
 
 def test_more_bins_than_vertices_are_refused() -> None:
     with pytest.raises(FedWalkError, match="bins = 4"):
-        FedWalk(bins=4).fit([[0, 1], [1, 2]])
+        FedWalk(num_bins=4).fit([[0, 1], [1, 2]])
 
 
 def test_the_repr_of_an_estimator_has_the_changed_settings() -> None:
-    assert repr(FedWalk(walks=3, predictor="triad")) == "FedWalk(walks=3, predictor='triad')"
+    assert repr(FedWalk(num_walks=3, predictor="triad")) == "FedWalk(num_walks=3, predictor='triad')"
     assert repr(DeepWalk(dim=4)) == "DeepWalk(dim=4)"
 
 
@@ -252,7 +252,7 @@ def test_the_resolved_settings_and_the_participants_are_attributes() -> None:
     with pytest.warns(FedWalkWarning, match="isolated"):
         model.fit(graph)
     assert model.taking_part_.tolist() == [0, 1, 2]
-    assert model.settings_.bins == 1
+    assert model.settings_.num_bins == 1
     assert model.transcript_.traffic["vectors"].count == 3
 
 

@@ -25,13 +25,13 @@ import scipy.sparse
 import fedwalk
 
 FILE = Path(__file__).parent / "data" / "digests.json"
-SMALL: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1, "seed": 11}
+SMALL: dict[str, Any] = {"num_walks": 4, "walk_length": 20, "dim": 16, "threads": 1, "seed": 11}
 CASES: dict[str, dict[str, Any]] = {
     "paper": {},
     "paper-stepwise": {"runtime": "stepwise"},
     "paper-average-identity": {"tree": "average", "encoder": "identity", "predictor": "degree"},
     "paper-frugal": {"predictor": "triad", "predict": 1.0, "burst": 4},
-    "paper-noisy": {"epsilon": 0.3, "bins": 3, "predict": 0.5, "burst": 3},
+    "paper-noisy": {"epsilon": 0.3, "num_bins": 3, "predict": 0.5, "burst": 3},
     "ldp": {"protocol": "ldp", "epsilon": 4.0},
     "ldp-stepwise": {"protocol": "ldp", "epsilon": 4.0, "runtime": "stepwise"},
     "ldp-skipgram": {"protocol": "ldp", "epsilon": 6.0, "embed": "skipgram"},

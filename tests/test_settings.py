@@ -19,7 +19,7 @@ from fedwalk.util.parallel import available_cores
 PAPER = {
     "epsilon": 2.0,
     "walk_length": 40,
-    "walks": 80,
+    "num_walks": 80,
     "predict": 0.2,
     "predictor": "tree",
     "burst": 2,
@@ -162,7 +162,7 @@ def test_names_may_be_written_with_hyphens() -> None:
 
 def test_resolving_decides_bins_threads_and_embedding_and_nothing_else() -> None:
     resolved = Settings(seed=3).resolve(2000)
-    assert (resolved.bins, resolved.threads, resolved.embed) == (7, available_cores(), "skipgram")
+    assert (resolved.num_bins, resolved.threads, resolved.embed) == (7, available_cores(), "skipgram")
     assert resolved.updated({"bins": None, "threads": None, "embed": None}) == Settings(seed=3)
     assert resolved.resolve(10) == resolved
     assert Settings(protocol="ldp").resolve(2000).embed == "spectral"
@@ -189,10 +189,10 @@ def test_settings_of_private_runs_are_checked(values: dict[str, Any], message: s
 
 
 def test_more_bins_than_vertices_are_refused() -> None:
-    assert Settings(bins=5).resolve(5).bins == 5
+    assert Settings(num_bins=5).resolve(5).num_bins == 5
     with pytest.raises(SettingsError, match="bins = 6"):
-        Settings(bins=6).resolve(5)
-    assert Settings(bins=6, protocol="deepwalk").resolve(5).bins == 6
+        Settings(num_bins=6).resolve(5)
+    assert Settings(num_bins=6, protocol="deepwalk").resolve(5).num_bins == 6
 
 
 def test_toml_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class FedWalk:
     on_progress
         Called with (stage, done, total) during the run.
     **settings
-        Any of `Settings`, e.g. ``epsilon=2, walks=80, predictor="triad", seed=0``; the defaults are the paper's.
+        Any of `Settings`, e.g. ``epsilon=2, num_walks=80, predictor="triad", seed=0``; the defaults are the paper's.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class FedWalk:
     --------
     >>> import fedwalk
     >>> graph = fedwalk.social_network(vertices=60, mean_degree=6, communities=3, seed=1)
-    >>> model = fedwalk.FedWalk(walks=2, walk_length=10, dim=16, threads=1)
+    >>> model = fedwalk.FedWalk(num_walks=2, walk_length=10, dim=16, threads=1)
     >>> embedding = model.fit(graph)
     >>> embedding.vectors.shape
     (60, 16)
-    >>> again = fedwalk.FedWalk(walks=2, walk_length=10, dim=16, threads=1, predict=0)
+    >>> again = fedwalk.FedWalk(num_walks=2, walk_length=10, dim=16, threads=1, predict=0)
     >>> _ = again.fit(graph, bins=model.bins_, degree_vectors=model.degree_vectors_, tree=model.tree_)
     >>> again.walks_.hops_per_walk
     9.0
@@ -198,7 +198,7 @@ class DeepWalk:
     Examples
     --------
     >>> import fedwalk
-    >>> fedwalk.DeepWalk(walks=2, dim=8, threads=1).fit([[0, 1], [1, 2], [2, 0]]).vectors.shape
+    >>> fedwalk.DeepWalk(num_walks=2, dim=8, threads=1).fit([[0, 1], [1, 2], [2, 0]]).vectors.shape
     (3, 8)
     """
 
@@ -246,7 +246,7 @@ def _given(graph: Graph, settings: Settings, bins: Any, vectors: Any, tree: Any,
     if not given:
         return {}
     n = participants(graph, settings)[0].vertices
-    num_bins = settings.resolve(n).bins or 1
+    num_bins = settings.resolve(n).num_bins or 1
     checks: dict[str, Callable[[Any], Any]] = {
         BINS.name: lambda value: _check_bins(value, n, num_bins),
         VECTORS.name: lambda value: _check_vectors(value, (n, num_bins)),
@@ -261,7 +261,7 @@ def _check_bins(bins: Any, n: int, num_bins: int) -> NDArray[np.int32]:
     if not np.array_equal(np.unique(bins), np.arange(num_bins)):
         raise InputError(
             f"bins: must be whole numbers from 0 to {num_bins - 1}, each used. For another number of bins, set "
-            "FedWalk(bins=K)."
+            "FedWalk(num_bins=K)."
         )
     return np.ascontiguousarray(bins, np.int32)
 

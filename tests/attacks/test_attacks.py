@@ -49,7 +49,7 @@ NONE = np.empty((0, 2), np.int64)
 
 
 def finished(graph: Graph, **settings: object) -> Run:
-    return run(graph, Settings.from_mapping({"threads": 1, "dim": 2, "walks": 4, "walk_length": 12, **settings}))
+    return run(graph, Settings.from_mapping({"threads": 1, "dim": 2, "num_walks": 4, "walk_length": 12, **settings}))
 
 
 def target_of(graph: Graph, done: Run) -> AuditTarget:
@@ -59,7 +59,7 @@ def target_of(graph: Graph, done: Run) -> AuditTarget:
 @pytest.mark.parametrize("name", ["communities", "karate", "star", "path", "pair"])
 def test_rows_name_every_edge_and_nothing_else(name: str) -> None:
     graph = GRAPHS[name]
-    found = match_rows(matrix_view(graph, Settings(bins=1, seed=3)))
+    found = match_rows(matrix_view(graph, Settings(num_bins=1, seed=3)))
     assert distinct_pairs(*edge_pairs(graph).T).tolist() == found.tolist()
 
 
@@ -67,7 +67,7 @@ def test_a_dissimilarity_names_the_neighbour_of_every_vertex_that_has_one() -> N
     inner = GRAPHS["communities"]
     edges = [*edge_pairs(inner).tolist(), *([v, 60 + v] for v in range(20))]
     graph = load_graph(edges)
-    named = only_neighbours(device_view(graph, matrix_view(graph, Settings(bins=4, seed=3))))
+    named = only_neighbours(device_view(graph, matrix_view(graph, Settings(num_bins=4, seed=3))))
     assert score_named(graph, named) == {"named": 1.0, "victims": int((graph.degrees == 1).sum())}
 
 
@@ -85,7 +85,7 @@ def test_no_neighbour_is_named_if_no_vertex_has_just_one() -> None:
 
 def test_walks_over_true_names_show_true_edges() -> None:
     graph = GRAPHS["karate"]
-    view = sequence_view(finished(graph, encoder="identity", predict=0, walks=40).walks, graph.vertices)
+    view = sequence_view(finished(graph, encoder="identity", predict=0, num_walks=40).walks, graph.vertices)
     for guesses in (first_entries(view), consecutive_entries(view)):
         assert score_pairs(graph, guesses)["precision"] == 1.0
     assert score_pairs(graph, consecutive_entries(view))["recall"] == 1.0
@@ -114,7 +114,7 @@ def test_the_relay_records_the_hops_of_the_run_itself() -> None:
 
 def test_contacts_of_plain_walks_are_edges() -> None:
     graph = GRAPHS["karate"]
-    view = relay_view(target_of(graph, finished(graph, predict=0, walks=40)))
+    view = relay_view(target_of(graph, finished(graph, predict=0, num_walks=40)))
     assert score_pairs(graph, contacts(view)) == {"recall": 1.0, "precision": 1.0, "guesses": graph.edges}
 
 

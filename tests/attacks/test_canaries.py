@@ -50,7 +50,7 @@ def test_one_pair_of_ldp_repeated_shows_the_same(epsilon: float) -> None:
 
 def test_the_papers_epsilon_is_refuted_by_all_canaries_being_right() -> None:
     planted = plant(NETWORK, 1_000, seed=6)
-    bound = bound_of(guess_from_matrices(planted, Settings(epsilon=2, bins=5)), planted)
+    bound = bound_of(guess_from_matrices(planted, Settings(epsilon=2, num_bins=5)), planted)
     assert bound.right == bound.guesses == 1_000
     assert bound.epsilon == pytest.approx(5.81, abs=0.01)
 
@@ -59,11 +59,11 @@ def test_vertices_left_without_edges_take_no_part_and_are_guessed_right() -> Non
     graph = GRAPHS["star"]
     pairs = edge_pairs(graph)
     planted = with_pairs(graph, pairs, np.arange(len(pairs)) < 3)
-    assert bound_of(guess_from_matrices(planted, Settings(bins=8)), planted).right == len(pairs)
+    assert bound_of(guess_from_matrices(planted, Settings(num_bins=8)), planted).right == len(pairs)
 
 
 @pytest.mark.parametrize("real", [True, False])
 def test_a_single_pair_can_be_a_canary(real: bool) -> None:
     pair = load_graph([[0, 1]])
     planted = with_pairs(pair, np.array([[0, 1]]), np.array([real]))
-    assert bound_of(guess_from_matrices(planted, Settings(bins=1)), planted).right == 1
+    assert bound_of(guess_from_matrices(planted, Settings(num_bins=1)), planted).right == 1

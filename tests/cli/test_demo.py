@@ -11,7 +11,7 @@ from conftest import Command
 from fedwalk.evaluation import Score, evaluate
 from fedwalk.graph import load_graph, social_network
 
-QUICK = ("--vertices", "100", "--walks", "2", "--threads", "1")
+QUICK = ("--vertices", "100", "--num-walks", "2", "--threads", "1")
 
 
 def test_the_demo_scores_both_protocols(fedwalk: Command, tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_a_network_too_small_is_refused_with_the_demos_own_error(fedwalk: Comman
     assert outcome.err == "fedwalk: error: vertices = 79: the demo's network needs at least 80.\n"
     assert not (tmp_path / "demo").exists()
     assert fedwalk("demo", "-o", tmp_path / "demo", *QUICK, "--seed", -1).code == 2
-    assert fedwalk("demo", "-o", tmp_path / "demo", *QUICK, "--walks", 0).code == 2
+    assert fedwalk("demo", "-o", tmp_path / "demo", *QUICK, "--num-walks", 0).code == 2

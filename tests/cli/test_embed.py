@@ -36,7 +36,7 @@ def test_without_json_a_person_reads_tables_and_the_next_command(
 def test_the_written_settings_reproduce_the_run(
     protocol: str, fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
-    flags = ("--epsilon", 1.5, "--bins", 3, "--predictor", "degree", "--burst", 3, "--window", 4, "--negative", 3)
+    flags = ("--epsilon", 1.5, "--num-bins", 3, "--predictor", "degree", "--burst", 3, "--window", 4, "--negative", 3)
     first, again = tmp_path / "first", tmp_path / "again"
     fedwalk("embed", network_file, "-o", first, *SMALL, *flags, "--protocol", protocol)
     outcome = fedwalk("embed", "--config", first / "settings.toml", "-o", again)
@@ -73,7 +73,7 @@ def test_flags_override_the_file_and_the_file_the_defaults(
 ) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f'walks = 2\nwalk-length = 9\ndim = 4\nthreads = 1\n[input]\ngraph = "{network_file}"\n')
-    fedwalk("embed", "--config", config, "-o", tmp_path / "run", "--walks", 1, "--dim", 6)
+    fedwalk("embed", "--config", config, "-o", tmp_path / "run", "--num-walks", 1, "--dim", 6)
     effective = tomllib.loads((tmp_path / "run" / "settings.toml").read_text(encoding="utf-8"))
     assert [effective[name] for name in ("walks", "walk_length", "dim", "negative")] == [1, 9, 6, 5]
     assert effective["input"] == {"graph": str(network_file)}
@@ -82,7 +82,7 @@ def test_flags_override_the_file_and_the_file_the_defaults(
 def test_a_flag_replaces_an_invalid_value_of_the_file(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("walk_length = 2\nepsilon = 0\n")
-    valid = ("--predict", 0, "--epsilon", 1, "--walks", 2, "--dim", 4, "--threads", 1)
+    valid = ("--predict", 0, "--epsilon", 1, "--num-walks", 2, "--dim", 4, "--threads", 1)
     assert fedwalk("embed", network_file, "--config", config, "-o", tmp_path / "run", *valid).code == 0
 
 
@@ -146,7 +146,7 @@ def test_names_and_isolated_vertices_survive(fedwalk: Command, tmp_path: Path) -
 
 
 def test_notes_are_said_once(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
-    outcome = fedwalk("embed", network_file, "-o", tmp_path, *SMALL, "--bins", 9)
+    outcome = fedwalk("embed", network_file, "-o", tmp_path, *SMALL, "--num-bins", 9)
     assert outcome.err.count("bins = 9 is more than ln n") == 1
 
 

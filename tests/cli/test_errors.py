@@ -60,9 +60,9 @@ def test_a_missing_or_binary_graph_is_named(fedwalk: Command, tmp_path: Path) ->
         (("--predict", 1.01), "predict = 1.01"),
         (("--walk-length", 2), "walk-length = 2 with predict = 0.2"),
         (("--walk-length", 0), "walk-length = 0"),
-        (("--bins", 61), "bins = 61"),
-        (("--bins", 0), "bins = 0"),
-        (("--walks", 0), "walks = 0"),
+        (("--num-bins", 61), "bins = 61"),
+        (("--num-bins", 0), "bins = 0"),
+        (("--num-walks", 0), "walks = 0"),
         (("--dim", 0), "dim = 0"),
         (("--dim", 10**30), "dim = 1"),
         (("--seed", -1), "seed = -1"),
@@ -133,9 +133,9 @@ def test_an_output_that_cannot_be_a_folder_is_refused(fedwalk: Command, network_
 def test_a_run_too_large_for_memory_is_an_error_not_a_traceback(
     fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
-    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", "--walks", 2**31 - 1)
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", "--num-walks", 2**31 - 1)
     assert_error(outcome, "not enough memory")
-    flags = ("--walks", 2**31 - 1, "--walk-length", 2**31 - 1)
+    flags = ("--num-walks", 2**31 - 1, "--walk-length", 2**31 - 1)
     outcome = fedwalk("embed", network_file, "-o", tmp_path / "more", *flags)
     assert_error(outcome, "need more memory than can be addressed")
 
@@ -148,5 +148,5 @@ def test_resuming_with_other_settings_or_another_graph_names_the_difference(
     fedwalk("embed", network_file, "-o", run, *SMALL)
     outcome = fedwalk("embed", network_file, "-o", run, *SMALL, "--resume", "--window", 3)
     assert_error(outcome, "began with window = 10, now it is 3")
-    assert_error(fedwalk("embed", other, "-o", run, *SMALL, "--bins", 3, "--resume"), "another graph")
+    assert_error(fedwalk("embed", other, "-o", run, *SMALL, "--num-bins", 3, "--resume"), "another graph")
     assert fedwalk("embed", network_file, "-o", run, *SMALL, "--resume").code == 0

@@ -510,8 +510,8 @@ def test_a_holder_that_flower_refuses_is_named_and_the_others_are_registered(
     [
         (("--epsilon", "0"), "epsilon = 0"),
         (("--protocol", "ldp", "--epsilon", "1000"), "epsilon = 1000"),
-        (("--walks", "0"), "walks = 0"),
-        (("--walks", str(2**40), "--vertices", str(1000)), "walks = "),
+        (("--num-walks", "0"), "walks = 0"),
+        (("--num-walks", str(2**40), "--vertices", str(1000)), "walks = "),
         (("--patience", "0"), "patience = 0"),
         (("--holders", "0"), "holders = 0"),
         (("--holders", "401"), "holders = 401"),
@@ -538,7 +538,7 @@ def test_the_demo_checks_its_settings_before_it_deletes_an_earlier_one(
 def test_the_demo_goes_from_keys_to_vectors_and_leaves_no_process(fedwalk: Command, tmp_path: Path) -> None:
     path = tmp_path / "demo"
     result = fedwalk(
-        "federate", "demo", "-o", path, "--holders", "2", "--vertices", "80", "--walks", "2", "--protocol", "ldp"
+        "federate", "demo", "-o", path, "--holders", "2", "--vertices", "80", "--num-walks", "2", "--protocol", "ldp"
     )
     assert result.code == 0
     assert "2 of 2 completed the run" in result.out

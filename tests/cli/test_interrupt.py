@@ -15,8 +15,8 @@ from conftest import Command
 from fedwalk.embedding import Embedding
 from helpers.commands import SOON, start_command, wait_until
 
-SLOW_WALKS = ("--walks", "60", "--walk-length", "40", "--dim", "8", "--runtime", "stepwise")
-SLOW_TRAINING = ("--walks", "60", "--walk-length", "40", "--dim", "256", "--window", "20", "--negative", "20")
+SLOW_WALKS = ("--num-walks", "60", "--walk-length", "40", "--dim", "8", "--runtime", "stepwise")
+SLOW_TRAINING = ("--num-walks", "60", "--walk-length", "40", "--dim", "256", "--window", "20", "--negative", "20")
 """Settings that make the stage after the awaited one last for seconds, so that the signal comes during that stage."""
 
 

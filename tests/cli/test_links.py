@@ -69,7 +69,7 @@ def test_settings_and_graph_may_come_from_a_file(fedwalk: Command, network_file:
         (("--held-out", "half"), "argument --held-out"),
         (("--method", "guess"), "argument --method"),
         (("--seed", -1), "seed = -1"),
-        (("--walks", 0), "walks = 0"),
+        (("--num-walks", 0), "walks = 0"),
     ],
 )
 def test_bad_input_is_an_error_before_anything_is_printed(

@@ -74,7 +74,7 @@ def test_help_names_every_flag_and_prints_where_only_ascii_does(command: str, fe
         [],
         ["embed"],
         ["embed", "g"],
-        ["embed", "g", "-o", "run", "--walks", "many"],
+        ["embed", "g", "-o", "run", "--num-walks", "many"],
         ["embed", "g", "-o", "run", "--predictor", "oracle"],
         ["embed", "g", "-o", "run", "--format", "xml"],
         ["embed", "g", "-o", "run", "--resume", "--force"],

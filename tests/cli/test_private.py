@@ -72,7 +72,7 @@ def test_the_same_run_again_costs_nothing(fedwalk: Command, network_file: Path, 
     kept = (*PRIVATE, "--budget", "3", "--ledger", tmp_path / "devices.json")
     for name in ("a", "b"):
         assert fedwalk("embed", network_file, "-o", tmp_path / name, *SMALL, *kept).code == 0
-    more_walks = ("--embed", "skipgram", "--walks", "9")
+    more_walks = ("--embed", "skipgram", "--num-walks", "9")
     assert fedwalk("embed", network_file, "-o", tmp_path / "c", *SMALL, *kept, *more_walks).code == 0
     assert record(tmp_path / "c")["ledger"]["per_edge"] == 3.0
     assert record(tmp_path / "c")["walks"]["count"] > 0

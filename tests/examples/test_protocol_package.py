@@ -24,7 +24,7 @@ from fedwalk.privacy.randomness import SimulatedRandomness
 from helpers.commands import SOON, start_command
 
 SOURCE = Path(__file__).parents[2] / "examples" / "sampled_protocol"
-SMALL = ("--walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", "--seed", "5")
+SMALL = ("--num-walks", "3", "--walk-length", "12", "--dim", "8", "--threads", "1", "--seed", "5")
 SAMPLED = ("--protocol", "sampled", "--keep", "0.7")
 
 
@@ -123,7 +123,7 @@ def test_its_settings_are_checked_and_shown_by_help(installed: Path, graph: Path
 def test_an_interrupted_run_is_resumed(installed: Path, graph: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("PYTHONPATH", str(installed))
     run = tmp_path / "run"
-    slow = ("--walks", "8", "--dim", "256", "--window", "20", "--negative", "20", "--threads", "1", *SAMPLED)
+    slow = ("--num-walks", "8", "--dim", "256", "--window", "20", "--negative", "20", "--threads", "1", *SAMPLED)
     process = start_command("embed", graph, "-o", run, *slow)
     manifest, end = run / "stages" / "manifest.json", time.monotonic() + SOON
     while not (manifest.exists() and "walks" in json.loads(manifest.read_text())["stages"]):
@@ -186,7 +186,7 @@ def test_without_the_package_the_protocol_is_unknown(graph: Path, tmp_path: Path
 
 PROGRAM = """
 import fedwalk
-model = fedwalk.FedWalk(protocol="sampled", keep=0.7, walks=3, walk_length=12, dim=8, threads=1, seed=5)
+model = fedwalk.FedWalk(protocol="sampled", keep=0.7, num_walks=3, walk_length=12, dim=8, threads=1, seed=5)
 embedding = model.fit({graph!r})
 print(embedding.vectors.shape, model.ledger_.per_edge, model.transcript_.traffic["samples"].count)
 print(fedwalk.Settings(protocol="sampled", own=(("keep", 0.2),)).value("keep"))

@@ -104,7 +104,7 @@ def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypat
 
 def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
     cached = Trials(small, tmp_path)
-    trial = Trial(Settings(walks=1, walk_length=5, dim=2, bins=2), (0.5,))
+    trial = Trial(Settings(num_walks=1, walk_length=5, dim=2, num_bins=2), (0.5,))
     first = cached.measure([trial])
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
@@ -113,7 +113,7 @@ def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
 
 
 def test_a_trial_keeps_the_scores_that_another_figure_requested(small: Setup, tmp_path: Path) -> None:
-    settings = Settings(walks=1, walk_length=5, dim=2, bins=2)
+    settings = Settings(num_walks=1, walk_length=5, dim=2, num_bins=2)
     for ratio in (0.2, 0.5):
         Trials(small, tmp_path).measure([Trial(settings, (ratio,))])
     (file,) = tmp_path.iterdir()
@@ -130,7 +130,7 @@ def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> N
 
 def test_sharing_a_tree_changes_no_walk(small: Setup, tmp_path: Path) -> None:
     # Two trials of one Trials object share bins, vectors, tree and encoder; alone, the second computes its own.
-    pair = [Trial(Settings(walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
+    pair = [Trial(Settings(num_walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
     together = Trials(small, tmp_path / "a").measure(pair)
     alone = Trials(small, tmp_path / "b").measure(pair[:1])
     key = (pair[0].settings, 0.0)
@@ -209,7 +209,7 @@ def test_a_graph_without_labels_is_refused(tmp_path: Path) -> None:
 
 
 def test_generated_graphs_say_so_in_their_title() -> None:
-    setup = set_up("citation-like", walks=10)
+    setup = set_up("citation-like", num_walks=10)
     assert "generated" in setup.title
     assert setup.dataset is None
     assert setup.walks == (10,)
@@ -223,11 +223,11 @@ def test_the_command_writes_a_page_and_prints_the_claims(
         __import__("fedwalk.experiments.setup", fromlist=["GENERATED"]).GENERATED,
         "mini", ("generated", lambda: social_network(vertices=90, mean_degree=6, communities=3, seed=1)),
     )  # fmt: skip
-    arguments = ["--figure", "theorems", "--seeds", "1", "--walks", "1", "--threads", "1"]
+    arguments = ["--figure", "theorems", "--seeds", "1", "--num-walks", "1", "--threads", "1"]
     assert main(["reproduce", "mini", "-o", str(tmp_path / "out"), *arguments]) == 0
     shown = capsys.readouterr().out
     assert "hops per walk, l = 40, p = 0.4" in shown
     assert str(tmp_path / "out" / "index.html") in shown
     summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
-    assert "`fedwalk reproduce mini --figure theorems --seeds 1 --walks 1`" in summary
+    assert "`fedwalk reproduce mini --figure theorems --seeds 1 --num-walks 1`" in summary
     assert main(["reproduce", "mini", "-o", str(tmp_path / "out"), "--seeds", "0"]) == 2

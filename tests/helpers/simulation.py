@@ -42,8 +42,8 @@ class Federation:
 def federation(graph: Graph, **values: object) -> Federation:
     """Run the local runtime up to the tree."""
     settings = Settings.from_mapping({"threads": 1, **values}).resolve(graph.vertices)
-    assert settings.bins is not None
-    server = Server(graph.vertices, settings.bins, settings.epsilon)
+    assert settings.num_bins is not None
+    server = Server(graph.vertices, settings.num_bins, settings.epsilon)
     runtime = LocalRuntime(graph, server, settings, Transcript())
     plan = server.group_plan(SimulatedRandomness(settings.seed))
     vectors = runtime.vectors(plan, silent)

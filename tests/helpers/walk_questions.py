@@ -22,7 +22,7 @@ KEY = "00112233445566778899aabbccddeeff"
 SESSIONS = tuple(f"{i:032x}" for i in range(16))
 """The session of each holder, by index."""
 HOLDERS = ["ada", "ben", "cleo", "dan"]
-SMALL = Settings(walks=3, walk_length=13, threads=1)
+SMALL = Settings(num_walks=3, walk_length=13, threads=1)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def walk_question(
     made, table = stages(graph, settings)
     encoder, n = table.encoder.arrays, graph.vertices
     living = np.ones(n, np.bool_) if alive is None else alive
-    walks = np.arange(n * settings.walks)
+    walks = np.arange(n * settings.num_walks)
     return WalksQuestion(
         run="test", key=KEY, session=SESSIONS[me], sessions=[session_digest(one) for one in SESSIONS[: len(holders)]],
         predictor=settings.predictor, burst=settings.burst, length=settings.walk_length,

@@ -164,7 +164,7 @@ def _listen(process: subprocess.Popen[str], events: "queue.Queue[dict[str, Any]]
 def compile_kernels() -> None:
     """Compile the kernels in this process, so that no holder's patience is spent on it."""
     graph = GRAPHS["karate"]
-    jobs = make_jobs(graph, Settings(walks=1, walk_length=10).resolve(graph.vertices), 1.0)
+    jobs = make_jobs(graph, Settings(num_walks=1, walk_length=10).resolve(graph.vertices), 1.0)
     first, second = WatchedEngine(jobs[0]), WatchedEngine(jobs[1])
     first.begin()
     second.receive(0, first.advance()[1].to_bytes(bytes.fromhex(KEY), 0))

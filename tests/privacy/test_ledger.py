@@ -90,7 +90,7 @@ def test_after_a_release_without_a_bound_no_budget_holds() -> None:
         enter_releases(graph, Settings(protocol="ldp", epsilon=2, budget=5).resolve(3), earlier)
 
 
-@pytest.mark.parametrize(("changed", "costs"), [({"bins": 2}, 4), ({"walks": 7}, 4), ({"seed": 1}, 8)])
+@pytest.mark.parametrize(("changed", "costs"), [({"num_bins": 2}, 4), ({"num_walks": 7}, 4), ({"seed": 1}, 8)])
 def test_settings_that_do_not_change_the_reports_cost_nothing_again(changed: dict[str, int], costs: float) -> None:
     graph, private = load_graph([[0, 1], [1, 2]]), Settings(protocol="ldp", epsilon=4)
     earlier = enter_releases(graph, private.resolve(3))
@@ -109,7 +109,7 @@ def test_one_release_without_a_bound_makes_the_total_unbounded_and_no_budget_all
 
 
 def test_the_ledger_lists_what_each_protocol_releases() -> None:
-    paper = dict(paper_releases(Settings(epsilon=2.0, walks=80, walk_length=40)))
+    paper = dict(paper_releases(Settings(epsilon=2.0, num_walks=80, walk_length=40)))
     assert {phase for phase, release in paper.items() if math.isinf(release.per_edge)} == paper.keys() - {"vectors"}
     assert paper["vectors"].per_device == 2.0
     assert paper["vectors"].per_edge == 4.0

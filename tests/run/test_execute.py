@@ -39,7 +39,9 @@ def test_a_run_writes_its_results_and_nothing_else(network: Graph, tmp_path: Pat
     record = embed(network, tmp_path / "deep" / "run")
     assert sorted(files(tmp_path / "deep" / "run")) == ["embedding.npz", "run.json", "settings.toml", "tree.npz"]
     assert read_run(tmp_path / "deep" / "run").as_dict() == record
-    assert load_settings(tmp_path / "deep" / "run" / "settings.toml") == Settings(**SETTINGS, bins=4, embed="skipgram")
+    assert load_settings(tmp_path / "deep" / "run" / "settings.toml") == Settings(
+        **SETTINGS, num_bins=4, embed="skipgram"
+    )
 
 
 def test_the_embedding_is_that_of_the_estimator(network: Graph, tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ def test_force_replaces_the_run_and_keeps_other_files(network: Graph, tmp_path: 
     [
         ([[0, 0]], {}, InputError),
         ([[0, 0], [1, 1]], {}, InputError),
-        ([[0, 1], [1, 2]], {"bins": 4}, SettingsError),
+        ([[0, 1], [1, 2]], {"num_bins": 4}, SettingsError),
     ],
 )
 def test_bad_input_loses_nothing_even_with_force(
@@ -176,7 +178,7 @@ def test_resuming_with_something_else_is_refused_and_keeps_the_stages(network: G
     interrupted(network, tmp_path, "walks")
     before = files(tmp_path)
     with pytest.raises(RunFolderError, match="another graph"):
-        embed(load_graph([[0, 1], [1, 2]]), tmp_path, resume=True, settings={"bins": 2})
+        embed(load_graph([[0, 1], [1, 2]]), tmp_path, resume=True, settings={"num_bins": 2})
     with pytest.raises(RunFolderError, match=r"began with epsilon = 2.0, now it is 3.0"):
         embed(network, tmp_path, resume=True, settings={"epsilon": 3})
     with pytest.raises(RunFolderError, match="already holds a run"):
@@ -202,7 +204,7 @@ def test_resuming_a_finished_run_with_something_else_is_refused(network: Graph, 
     with pytest.raises(RunFolderError, match=r"began with epsilon = 2.0, now it is 3.0"):
         embed(network, tmp_path, resume=True, settings={"epsilon": 3})
     with pytest.raises(RunFolderError, match="another graph"):
-        embed(load_graph([[0, 1], [1, 2]]), tmp_path, resume=True, settings={"bins": 2})
+        embed(load_graph([[0, 1], [1, 2]]), tmp_path, resume=True, settings={"num_bins": 2})
 
 
 def test_resuming_in_an_empty_folder_starts(network: Graph, tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def test_an_interrupted_run_leaves_private_stages(
     umask = os.umask(0)
     try:
         with pytest.raises(KeyboardInterrupt):
-            embed_to_folder(network, Settings(walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
+            embed_to_folder(network, Settings(num_walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
     finally:
         os.umask(umask)
     stages = tmp_path / "run" / PROGRESS

@@ -114,7 +114,7 @@ def test_a_record_survives_its_own_json(record: RunRecord) -> None:
 
 @pytest.mark.parametrize("protocol", ["paper", "ldp", "deepwalk"])
 def test_a_real_run_reads_back_what_it_returned(protocol: str, network: Graph, tmp_path: Path) -> None:
-    record = embed_to_folder(network, Settings(protocol=protocol, walks=2, walk_length=5, dim=4), tmp_path)
+    record = embed_to_folder(network, Settings(protocol=protocol, num_walks=2, walk_length=5, dim=4), tmp_path)
     assert read_run(tmp_path) == record
 
 

@@ -26,7 +26,7 @@ def graph() -> fedwalk.Graph:
 
 @pytest.fixture(scope="module")
 def model(graph: fedwalk.Graph) -> fedwalk.FedWalk:
-    model = fedwalk.FedWalk(walks=WALKS)
+    model = fedwalk.FedWalk(num_walks=WALKS)
     model.fit(graph)
     return model
 
@@ -38,7 +38,7 @@ def micro_f1(embedding: fedwalk.Embedding, graph: fedwalk.Graph) -> float:
 
 def test_fedwalk_keeps_94_percent_of_deepwalks_micro_f1(graph: fedwalk.Graph, model: fedwalk.FedWalk) -> None:
     ours = micro_f1(model.run_.embedding, graph)
-    baseline = micro_f1(fedwalk.DeepWalk(walks=WALKS).fit(graph), graph)
+    baseline = micro_f1(fedwalk.DeepWalk(num_walks=WALKS).fit(graph), graph)
     assert baseline > 0.37
     assert ours >= 0.94 * baseline
 

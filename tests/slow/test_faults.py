@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 WALKS, DEVICES, AWAY = 100, 80, 25.0
 """Walks per device; devices; seconds that a holder is away: more than the 20 after which the server counts it as
 offline."""
-CHOSEN = Settings(walks=WALKS, walk_length=20, dim=16, threads=1)
+CHOSEN = Settings(num_walks=WALKS, walk_length=20, dim=16, threads=1)
 IMPATIENT, BACK_SOON = 30.0, 50.0
 """Seconds of patience: for holders that don't come back, and for those that are back after half a minute."""
 

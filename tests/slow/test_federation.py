@@ -21,8 +21,8 @@ WALKS, SEED = 10, 0
 def test_four_holders_carry_blogcatalog_with_the_messages_of_local(tmp_path: Path) -> None:
     graph = load_graph(PATH)
     with running(tmp_path / "federation", graph, seed=SEED) as up:
-        record = up.run(Settings(walks=WALKS, seed=SEED), tmp_path / "run", patience=120.0)
-    model = FedWalk(walks=WALKS, seed=SEED)
+        record = up.run(Settings(num_walks=WALKS, seed=SEED), tmp_path / "run", patience=120.0)
+    model = FedWalk(num_walks=WALKS, seed=SEED)
     model.fit(graph)
     federation = record["federation"]
     wire, finished = federation["wire"], federation["walks"]["finished"]

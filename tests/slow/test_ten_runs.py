@@ -18,7 +18,7 @@ from helpers.commands import SOON, processes_of, start_command
 
 pytestmark = pytest.mark.slow
 EARLY, LATE = 3, 10
-SETTINGS = Settings(protocol="ldp", epsilon=5.0, walks=2, walk_length=10, dim=8, threads=1)
+SETTINGS = Settings(protocol="ldp", epsilon=5.0, num_walks=2, walk_length=10, dim=8, threads=1)
 MORE_MEMORY, MORE_DISK = 16 << 20, 64 << 10
 """Bytes that may come on top from one measurement to the other: per long-lived process, and per folder."""
 

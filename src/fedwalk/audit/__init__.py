@@ -84,7 +84,7 @@ def audit(
     --------
     >>> import fedwalk
     >>> network = fedwalk.social_network(vertices=80, mean_degree=6, communities=3, seed=1)
-    >>> small = fedwalk.Settings(walks=2, walk_length=5, dim=4, threads=1)
+    >>> small = fedwalk.Settings(num_walks=2, walk_length=5, dim=4, threads=1)
     >>> result = audit(network, small)
     >>> result.findings[0].attack, metrics_text(result.findings[0].success)
     ('matrix rows', '100% of edges, 100% right')

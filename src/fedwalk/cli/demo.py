@@ -30,7 +30,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("fedwalk-demo"), metavar="DIR",
                         help="folder for the results; existing ones are replaced (default fedwalk-demo)")  # fmt: skip
     parser.add_argument("--vertices", type=int, default=2000, metavar="N", help="number of devices (default 2000)")
-    parser.add_argument("--walks", type=int, default=80, metavar="G", help="walks per device (default 80)")
+    parser.add_argument("--num-walks", type=int, default=80, metavar="G", help="walks per device (default 80)")
     add_seed(parser, "the network and the runs")
     add_threads(parser)
     add_json(parser, "tables")
@@ -68,7 +68,7 @@ def call(options: argparse.Namespace) -> int:
     scores: dict[str, Score] = {}
     ours, baseline = "paper", "deepwalk"
     for protocol, title in ((ours, "FedWalk"), (baseline, "DeepWalk")):
-        settings = Settings(protocol=protocol, walks=options.walks, seed=options.seed, threads=options.threads)
+        settings = Settings(protocol=protocol, num_walks=options.num_walks, seed=options.seed, threads=options.threads)
         with StageBars(f"{title}: {graph}") as bars:
             records[protocol] = embed_to_folder(
                 graph,

@@ -79,8 +79,10 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
         group.add_argument(f"--{name}", choices=CHOICES[name], default=None, help=help_text)
 
     def number(group: Any, name: str, letter: str, text: str, kind: type = int, default: str | None = None) -> None:
-        shown = default or f"{defaults[name.replace('-', '_')]:g}"
-        group.add_argument(f"--{name}", type=kind, metavar=letter, default=None, help=f"{text} (default {shown})")
+        shown = default or f"{defaults[name]:g}"
+        group.add_argument(
+            f"--{name.replace('_', '-')}", type=kind, metavar=letter, default=None, help=f"{text} (default {shown})"
+        )
 
     protocol = parser.add_argument_group("protocol")
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
@@ -99,12 +101,12 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
             float,
             "none",
         )
-    number(protocol, "bins", "K", "bins of the group plan", default="⌊ln n⌋")
+    number(protocol, "num_bins", "K", "bins of the group plan", default="⌊ln n⌋")
     choice(protocol, "tree", "builder of the tree; average needs n² memory")
     choice(protocol, "encoder", "identity leaves vertices unencoded")
     walks = parser.add_argument_group("walks")
-    number(walks, "walk-length", "L", "entries per walk")
-    number(walks, "walks", "G", "walks per vertex")
+    number(walks, "walk_length", "L", "entries per walk")
+    number(walks, "num_walks", "G", "walks per vertex")
     number(walks, "predict", "P", "probability that a visit triggers the predictor", float)
     choice(walks, "predictor", "tree is the paper's; degree and triad are new")
     number(walks, "burst", "B", "number of entries that a triggered visit writes")

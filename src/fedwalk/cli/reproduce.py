@@ -11,7 +11,7 @@ examples:
   fedwalk reproduce blogcatalog -o results                      all experiments: about fifty minutes on two cores
   fedwalk reproduce blogcatalog -o results --figure 5,theorems
   fedwalk reproduce flickr-like -o results --figure 6           a generated graph of Flickr's size
-  fedwalk reproduce graph.mat -o results --seeds 2 --walks 20   your own graph with labels, quicker
+  fedwalk reproduce graph.mat -o results --seeds 2 --num-walks 20   your own graph with labels, quicker
 
 figures:
   5, 6       FedWalk against DeepWalk over the share of labelled vertices
@@ -47,7 +47,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("--splits", type=int, default=5, metavar="N", help="random splits per T_R (default 5)")
     parser.add_argument(
-        "--walks", type=int, default=80, metavar="G", help="largest number of walks per vertex (default 80)"
+        "--num-walks", type=int, default=80, metavar="G", help="largest number of walks per vertex (default 80)"
     )
     add_threads(parser)
     parser.add_argument(
@@ -57,9 +57,9 @@ def add_parser(commands: Commands) -> None:
 
 def call(options: argparse.Namespace) -> int:
     """Run the chosen experiments and print the paper's claims with the results."""
-    for name in ("seeds", "splits", "walks"):
+    for name in ("seeds", "splits", "num_walks"):
         if getattr(options, name) < 1:
-            raise SettingsError(f"{name} = {getattr(options, name)}: at least 1.")
+            raise SettingsError(f"{name.replace('_', '-')} = {getattr(options, name)}: at least 1.")
     from fedwalk.cli.show import StageBars, print_table
     from fedwalk.experiments.plots import check_available
     from fedwalk.experiments.publish import read_claims
@@ -71,7 +71,7 @@ def call(options: argparse.Namespace) -> int:
         check_available()
     experiments = chosen(options.figure)
     setup = set_up(
-        options.graph, seeds=options.seeds, splits=options.splits, walks=options.walks, threads=options.threads
+        options.graph, seeds=options.seeds, splits=options.splits, num_walks=options.num_walks, threads=options.threads
     )
     with StageBars(f"{setup.title}: {setup.graph}") as bars:
         page = reproduce(
@@ -91,7 +91,7 @@ def command_line(options: argparse.Namespace) -> str:
     """The command that reproduces these results, without the folder."""
     text = f"fedwalk reproduce {Path(options.graph).name}"
     # Only options that decide what is measured: not --threads, and not --no-figures.
-    for name, default in (("figure", "all"), ("seeds", 3), ("splits", 5), ("walks", 80)):
+    for name, default in (("figure", "all"), ("seeds", 3), ("splits", 5), ("num_walks", 80)):
         if getattr(options, name) != default:
-            text += f" --{name} {getattr(options, name)}"
+            text += f" --{name.replace('_', '-')} {getattr(options, name)}"
     return text

@@ -47,7 +47,7 @@ def theorem_2(evidence: Evidence) -> Iterator[Row]:
     """Hops per walk of length 40: the printed closed form, the true solution of its recurrence, and a run."""
     fitted = evidence.model
     for p in (0.0, 0.1, 0.2, 0.3, 0.4):
-        model = FedWalk(walks=4, predict=p, dim=1, window=1, negative=1, bins=fitted.settings_.bins)
+        model = FedWalk(num_walks=4, predict=p, dim=1, window=1, negative=1, num_bins=fitted.settings_.num_bins)
         # Bins, degree vectors and tree don't depend on p, so those of the finished run are used again.
         model.fit(evidence.graph, bins=fitted.bins_, degree_vectors=fitted.degree_vectors_, tree=fitted.tree_)
         measured = model.walks_.hops_per_walk
@@ -123,7 +123,7 @@ def encoder(evidence: Evidence) -> Iterator[Row]:
 def edges_in_first_entries(evidence: Evidence) -> Iterator[Row]:
     """A walk's first entry is an encoded neighbour of the device where the server started the walk."""
     score = score_pairs(evidence.graph, first_entries(sequence_view(evidence.model.walks_, evidence.graph.vertices)))
-    walks = evidence.model.settings_.walks
+    walks = evidence.model.settings_.num_walks
     yield (
         f"Edges shown to the server by first entries alone, γ = {walks}",
         "each encoding costs ε",

@@ -4,7 +4,7 @@ from fedwalk.experiments.outcome import Experiment
 from fedwalk.experiments.sweep import Sweep
 
 SWEEP = Sweep(
-    "7", "The number of bins (Figure 7)", "bins", "k",
+    "7", "The number of bins (Figure 7)", "num_bins", "k",
     {"blogcatalog": (3, 9, (18.06, 15.09, 13.73, 10.84)), "flickr": (5, 11, (20.4, 16.90, 11.11, 10.43))},
     "k affects the vectors only through the tree: the pools behind one walk entry in five, and the encoder's table.",
 )  # fmt: skip

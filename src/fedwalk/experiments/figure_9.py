@@ -32,7 +32,7 @@ LENGTH = Settings().walk_length
 
 def at(p: float, walks: int) -> dict[str, Any]:
     """The settings of one point of the figure."""
-    return {"predict": p, "walks": walks}
+    return {"predict": p, "num_walks": walks}
 
 
 def trials(setup: Setup) -> list[Trial]:

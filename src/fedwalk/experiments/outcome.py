@@ -114,7 +114,7 @@ class Results:
 
 def for_seeds(setup: Setup, change: Mapping[str, Any]) -> list[Settings]:
     """The changed settings with every seed; by default γ is the setup's largest and k is ⌊ln n⌋."""
-    usual = {"walks": setup.walks[-1], "bins": setup.usual_bins, **change}
+    usual = {"num_walks": setup.walks[-1], "num_bins": setup.usual_bins, **change}
     return [Settings.from_mapping({**usual, "seed": seed}) for seed in range(setup.seeds)]
 
 

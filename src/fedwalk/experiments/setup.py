@@ -64,8 +64,8 @@ FLICKR = (tuple(i / 100 for i in range(1, 11)), (0.01, 0.02, 0.09, 0.1), (5, 7, 
 """T_R of the curves, T_R of the sweeps, k, γ. The paper's list for Flickr ends in 0.01 again, a misprint of 0.1."""
 
 
-def set_up(name: str, *, seeds: int = 3, splits: int = 5, walks: int = 80, threads: int | None = None) -> Setup:
-    """The setup for the name of a dataset or generated graph, or for a graph file; γ is capped at `walks`."""
+def set_up(name: str, *, seeds: int = 3, splits: int = 5, num_walks: int = 80, threads: int | None = None) -> Setup:
+    """The setup for the name of a dataset or generated graph, or for a graph file; γ is capped at `num_walks`."""
     title, graph, dataset = _find(name)
     if graph.labels is None:
         need = "the paper's experiments need them. Use a dataset, or a .mat file with a `group` matrix"
@@ -77,7 +77,7 @@ def set_up(name: str, *, seeds: int = 3, splits: int = 5, walks: int = 80, threa
     # γ as a set: if it is capped, several values become the same one.
     return Setup(
         title, graph, dataset, ratios, sweep,
-        possible or (largest,), tuple(sorted({min(count, walks) for count in counts})),
+        possible or (largest,), tuple(sorted({min(count, num_walks) for count in counts})),
         seeds=seeds, splits=splits, threads=threads,
     )  # fmt: skip
 

@@ -38,7 +38,7 @@ class Sweep:
 
     def values(self, setup: Setup) -> Sequence[float]:
         """The values of the setting, ascending."""
-        return setup.bins if self.setting == "bins" else setup.epsilons
+        return setup.bins if self.setting == "num_bins" else setup.epsilons
 
     def trials(self, setup: Setup) -> list[Trial]:
         """Every value with every seed."""

@@ -27,7 +27,7 @@ def trials(setup: Setup) -> list[Trial]:
 
 
 def _few(p: float) -> dict[str, float | int]:
-    return {"predict": p, "walks": 4, "dim": 1, "window": 1, "negative": 1}
+    return {"predict": p, "num_walks": 4, "dim": 1, "window": 1, "negative": 1}
 
 
 def present(setup: Setup, results: Results) -> Outcome:

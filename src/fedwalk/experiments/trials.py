@@ -56,11 +56,11 @@ def plan(trials: Iterable[Trial]) -> list[Trial]:
     for trial in trials:
         merged.setdefault((trial.settings, trial.held_out), set()).update(trial.ratios)
     joined = [Trial(settings, tuple(sorted(ratios)), held) for (settings, held), ratios in merged.items()]
-    return sorted(joined, key=lambda trial: (trial.held_out, _tree_key(trial.settings), trial.settings.walks))
+    return sorted(joined, key=lambda trial: (trial.held_out, _tree_key(trial.settings), trial.settings.num_walks))
 
 
 def _tree_key(settings: Settings) -> tuple[Any, ...]:
-    return (settings.protocol, settings.seed, settings.bins or 0, settings.epsilon, settings.tree, settings.encoder)
+    return (settings.protocol, settings.seed, settings.num_bins or 0, settings.epsilon, settings.tree, settings.encoder)
 
 
 class Trials:
@@ -79,7 +79,7 @@ class Trials:
         """The numbers of every trial, read from its file or else measured now."""
         planned = plan(trials)
         # Rough costs for the progress bar: the tree, the walks, and the scoring at each ratio.
-        work = [10 + trial.settings.walks + 10 * len(trial.ratios) for trial in planned]
+        work = [10 + trial.settings.num_walks + 10 * len(trial.ratios) for trial in planned]
         measured, done = {}, 0
         on_progress(0, sum(work))
         for trial, cost in zip(planned, work, strict=True):

@@ -60,7 +60,7 @@ def walk_alone(
     `make_kernel` is called once for each task: a kernel takes (begin, end, out), and its scratch memory must not be
     shared between threads.
     """
-    count = vertices * settings.walks
+    count = vertices * settings.num_walks
     sequences = np.empty((count, settings.walk_length), np.int32)
     pieces = ranges(count, -(-count // WALKS_PER_TASK))
     tasks = [partial(make_kernel(), a, b, sequences[a:b]) for a, b in pieces]

@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Settings that go together, by name. `frugal` takes 9 hops per walk; the defaults take 33."""
 
-MIN_VALUES = {"bins": 1, "walk_length": 1, "walks": 1, "burst": 1, "dim": 1, "window": 1, "negative": 1,
+MIN_VALUES = {"num_bins": 1, "walk_length": 1, "num_walks": 1, "burst": 1, "dim": 1, "window": 1, "negative": 1,
               "seed": 0, "threads": 1}  # fmt: skip
 MAX_WHOLE = 2**31 - 1
 """For all whole numbers except the seed, so that array sizes fit the integers of numpy and the kernels."""
@@ -102,9 +102,9 @@ class Settings:
     embed
         `skipgram` on walks, or `spectral` from the graph that the server holds (`ldp`, `deepwalk`); None for
         the protocol's default.
-    bins
+    num_bins
         k; None for ⌊ln n⌋.
-    walk_length, walks
+    walk_length, num_walks
         l entries per walk, γ walks per vertex.
     predict, predictor, burst
         p, the probability that a visit writes a burst; the predictor that chooses its entries; the number of entries.
@@ -124,7 +124,7 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(epsilon=1, walks=10).resolve(vertices=2000).bins
+    >>> Settings(epsilon=1, num_walks=10).resolve(vertices=2000).num_bins
     7
     >>> Settings(epsilon=0)
     Traceback (most recent call last):
@@ -133,9 +133,9 @@ class Settings:
 
     protocol: str = "paper"
     epsilon: float = 2.0
-    bins: int | None = None
+    num_bins: int | None = None
     walk_length: int = 40
-    walks: int = 80
+    num_walks: int = 80
     predict: float = 0.2
     predictor: str = "tree"
     burst: int = 2
@@ -209,10 +209,10 @@ class Settings:
     def resolve(self, vertices: int) -> "Settings":
         """These settings with a value for everything that was left open, for a graph with this many vertices."""
         # The bytes of all walks, with 4 per entry, must fit a 64-bit size.
-        if 4 * vertices * self.walks * self.walk_length >= 2**63:
+        if 4 * vertices * self.num_walks * self.walk_length >= 2**63:
             raise SettingsError(
-                f"walks = {self.walks}, walk-length = {self.walk_length}: these walks need more memory than can be "
-                "addressed. Use fewer or shorter walks."
+                f"num-walks = {self.num_walks}, walk-length = {self.walk_length}: these walks need more memory than "
+                "can be addressed. Use fewer or shorter walks."
             )
         protocol = find_protocol(self.protocol)
         decided = replace(self, threads=self.threads or available_cores(), embed=self.embed or protocol.embeddings[0])
@@ -259,7 +259,7 @@ def _real(name: str, value: Any) -> float:
 
 def _whole(name: str, value: Any) -> int | None:
     """A whole number of any kind, numpy's too, within its range; None if the setting is to be decided later."""
-    if value is None and name in ("bins", "threads"):
+    if value is None and name in ("num_bins", "threads"):
         return None
     smallest, largest = MIN_VALUES[name], MAX_SEED if name == "seed" else MAX_WHOLE
     if isinstance(value, Integral) and not isinstance(value, bool) and smallest <= int(value) <= largest:

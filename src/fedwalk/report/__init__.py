@@ -60,7 +60,7 @@ def build_report(
     >>> import fedwalk, tempfile
     >>> from fedwalk.run.execute import embed_to_folder
     >>> folder = Path(tempfile.mkdtemp(), "triangle")
-    >>> _ = embed_to_folder(fedwalk.load_graph([[0, 1], [1, 2], [2, 0]]), fedwalk.Settings(walks=2, dim=4), folder)
+    >>> _ = embed_to_folder(fedwalk.load_graph([[0, 1], [1, 2], [2, 0]]), fedwalk.Settings(num_walks=2, dim=4), folder)
     >>> page = build_report(folder)
     >>> page.startswith("<!doctype html>"), "<title>triangle</title>" in page
     (True, True)

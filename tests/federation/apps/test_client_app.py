@@ -94,7 +94,7 @@ def test_a_run_without_a_roll_call_is_refused(holder: HolderFolder) -> None:
 
 def test_the_number_of_walk_phases_in_a_run_is_limited(federation: InProcessFederation, tmp_path: Path) -> None:
     channel = federation.holders()
-    federation.run(channel, Settings(walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
+    federation.run(channel, Settings(num_walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
     folder, (phase, questions) = federation.folders["holder-0"], channel.asked[-1]
     assert phase == "walks"
     kept = next((folder.answer_store / "runs").glob("*/snapshot.npz")).parent
@@ -108,7 +108,7 @@ def test_an_attempt_that_an_earlier_process_began_is_not_walked_a_second_time(
     federation: InProcessFederation, tmp_path: Path
 ) -> None:
     channel = federation.holders()
-    federation.run(channel, Settings(walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
+    federation.run(channel, Settings(num_walks=1, walk_length=5, dim=4, threads=1), tmp_path / "run")
     folder, question = federation.folders["holder-0"], replace(channel.asked[-1][1]["holder-0"], key="0" * 32)
     with AnswerStore(folder.answer_store).locked(10) as store:
         assert store.begin("walks", question_key(question))
@@ -120,7 +120,7 @@ def test_an_attempt_that_an_earlier_process_began_is_not_walked_a_second_time(
 
 
 def test_a_resumed_run_keeps_its_patience_and_so_its_questions(federation: InProcessFederation, tmp_path: Path) -> None:
-    settings = Settings(walks=2, walk_length=5, dim=4, threads=1)
+    settings = Settings(num_walks=2, walk_length=5, dim=4, threads=1)
     with pytest.raises(BrokenOffError):
         federation.run(federation.holders(stop_at="walks"), settings, tmp_path / "run", patience=5.0)
     record = federation.run(federation.holders(), settings, tmp_path / "run", patience=9.0, resume=True)
@@ -132,7 +132,7 @@ def test_more_walks_than_the_owner_allows_are_refused_at_the_roll_call(
 ) -> None:
     agree(federation.folders["holder-0"], protocols=("paper",), max_walks=2)
     agree(federation.folders["holder-1"], protocols=("paper",), max_walks=3)
-    channel, chosen = federation.holders(), Settings(walks=3, walk_length=5, dim=4, threads=1)
+    channel, chosen = federation.holders(), Settings(num_walks=3, walk_length=5, dim=4, threads=1)
     with pytest.raises(ProtocolError, match=r"1 of 2 holders .* 3 walks per device, .* agreed to 2"):
         federation.run(channel, chosen, tmp_path / "run", min_holders=2)
     assert channel.phases() == ["roll"]

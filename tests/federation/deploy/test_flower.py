@@ -16,7 +16,7 @@ from helpers.flower_federation import UNHURRIED, Running, hook, inject, pass_on,
 
 pytestmark = pytest.mark.slow
 SEED = 3
-CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "seed": SEED, "threads": 1}
+CHOSEN: dict[str, Any] = {"num_walks": 4, "walk_length": 20, "dim": 16, "seed": SEED, "threads": 1}
 
 
 RECORDER = """

@@ -19,7 +19,7 @@ from fedwalk.settings import Settings
 from helpers.flower_federation import PATIENCE, Running, hook, inject, pass_on, running
 
 pytestmark = pytest.mark.slow
-CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
+CHOSEN: dict[str, Any] = {"num_walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 PRIVATE: dict[str, Any] = {**CHOSEN, "protocol": "ldp", "epsilon": 5.0}
 MAX_BATCH_BYTES = 32 << 20
 MAX_MEMORY = 1000 << 20

@@ -26,7 +26,7 @@ from helpers.commands import SOON, start_command, wait_until
 from helpers.flower_federation import CONNECTED, UNHURRIED, Running, once, running
 
 pytestmark = pytest.mark.slow
-CHOSEN: dict[str, Any] = {"walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
+CHOSEN: dict[str, Any] = {"num_walks": 4, "walk_length": 20, "dim": 16, "threads": 1}
 LONG_WALKS = 150
 """Walks per device: enough that a process can be killed in the middle of them."""
 ENDED = "the (server|run's process) has ended"
@@ -85,7 +85,7 @@ def test_holders_killed_before_during_and_after_the_walks_cost_their_own_devices
         for act in acts:
             act(stage, done, total)
 
-    record = up.run(Settings(**{**CHOSEN, "walks": LONG_WALKS}), tmp_path / "run", watch, patience=40.0)
+    record = up.run(Settings(**{**CHOSEN, "num_walks": LONG_WALKS}), tmp_path / "run", watch, patience=40.0)
     up.bring_back("holder-1", "holder-2", "holder-3")
     federation, walks = record["federation"], record["federation"]["walks"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["federation"] == federation

@@ -164,7 +164,7 @@ def test_a_run_in_the_background_is_stopped_on_the_server_when_asked(
     federation: LocalFederation, tmp_path: Path
 ) -> None:
     output = tmp_path / "run"
-    arguments = ("federate", "run", federation.server.path, "-o", output, "--protocol", "ldp", "--walks", "500")
+    arguments = ("federate", "run", federation.server.path, "-o", output, "--protocol", "ldp", "--num-walks", "500")
     with interruptible(), federation.up():
         # As it is being handed to the server, and in the middle of it.
         for moment in (run_request(federation), stage_began(output)):

@@ -33,7 +33,7 @@ from helpers.enrolment import dated_pass
 from helpers.local_holders import InProcessFederation, make_in_process_federation
 from helpers.simulation import GRAPHS
 
-CHOSEN: dict[str, Any] = {"walks": 2, "walk_length": 6, "dim": 4, "threads": 1}
+CHOSEN: dict[str, Any] = {"num_walks": 2, "walk_length": 6, "dim": 4, "threads": 1}
 RUN_REQUEST = {
     "federation": "fed",
     "output": "run",

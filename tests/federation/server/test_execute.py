@@ -22,7 +22,7 @@ from fedwalk.settings import Settings
 from helpers.local_holders import BrokenOffError, InProcessFederation, InProcessHolders, make_in_process_federation
 
 SEED = 3
-CHOSEN: dict[str, Any] = {"walks": 3, "walk_length": 12, "dim": 8, "seed": SEED, "threads": 1}
+CHOSEN: dict[str, Any] = {"num_walks": 3, "walk_length": 12, "dim": 8, "seed": SEED, "threads": 1}
 LDP: dict[str, Any] = {**CHOSEN, "protocol": "ldp", "epsilon": 4.0}
 PAPER_PHASES = ["roll", "vectors", "matrices", "walks"]
 LDP_PHASES = ["roll", "reports"]
@@ -95,7 +95,7 @@ def test_paper_over_holders_is_paper_as_simulated_bit_for_bit(
     assert np.array_equal(result.embedding.vectors, expected.vectors)
     assert np.array_equal(result.embedding.nodes, expected.nodes)
     assert result.record["messages"] == model.transcript_.as_dict()
-    assert result.record["settings"]["bins"] == model.settings_.bins
+    assert result.record["settings"]["num_bins"] == model.settings_.num_bins
     assert result.statistics["lost"] == result.statistics["invalid"] == {}
     assert not result.embedding.vectors[-1].any()
 
@@ -361,7 +361,7 @@ def test_resuming_with_other_settings_or_other_members_is_refused(
     with pytest.raises(BrokenOffError):
         federation.run(federation.holders(stop_at="matrices"), Settings(**CHOSEN), tmp_path / "run")
     with pytest.raises(RunFolderError, match="walks = 3, now it is 4"):
-        federation.run(federation.holders(), Settings(**{**CHOSEN, "walks": 4}), tmp_path / "run", resume=True)
+        federation.run(federation.holders(), Settings(**{**CHOSEN, "num_walks": 4}), tmp_path / "run", resume=True)
     other = make_in_process_federation(tmp_path / "other", load_graph([(1, 2), (2, 3), (3, 4)]), 2, SEED)
     with pytest.raises(RunFolderError, match="began with another graph"):
         other.run(other.holders(), Settings(**CHOSEN), tmp_path / "run", resume=True)

@@ -33,7 +33,7 @@ from helpers.simulation import GRAPHS
 from helpers.walk_questions import HOLDERS, local_answer, own_neighbours, stages
 
 GRAPH = GRAPHS["karate"]
-SETTINGS = Settings(walks=3, walk_length=13, threads=1)
+SETTINGS = Settings(num_walks=3, walk_length=13, threads=1)
 OWNER = (np.arange(34) % 4).astype(np.int32)
 COUNT, LENGTH = 34 * 3, 13
 ROSTER = Roster(

@@ -65,7 +65,7 @@ def run(engines: dict[int, WalkEngine], seed: int = 0) -> None:
 
 def gather(engines: dict[int, WalkEngine], settings: Settings, vertices: int) -> Rows:
     """All finished walks by number, −1 for those that aren't."""
-    rows = np.full((vertices * settings.walks, settings.walk_length), -1, np.int32)
+    rows = np.full((vertices * settings.num_walks, settings.walk_length), -1, np.int32)
     for engine in engines.values():
         walks, entries = engine.sequences()
         assert (np.diff(walks) > 0).all()
@@ -119,7 +119,7 @@ def test_a_single_holder_walks_alone() -> None:
 
 
 def test_an_engine_receives_tokens_while_it_advances_others() -> None:
-    graph, settings = GRAPHS["communities"], replace(SMALL, walks=60)
+    graph, settings = GRAPHS["communities"], replace(SMALL, num_walks=60)
     engines = make_engines(graph, settings, random_owners(graph, 4))
     numbers = {pair: itertools.count() for pair in itertools.product(engines, engines)}
     with ThreadPoolExecutor(4) as pool:
@@ -139,7 +139,7 @@ def test_an_engine_receives_tokens_while_it_advances_others() -> None:
 def test_every_step_of_a_plain_walk_follows_an_edge_chosen_uniformly() -> None:
     """Chi-square over all steps from each vertex; fails by chance once in a million runs."""
     graph = load_graph(np.array([[0, 1], [0, 2], [0, 3], [1, 2], [3, 4]]))
-    settings = replace(SMALL, walks=400, walk_length=20, predict=0.0, encoder="identity")
+    settings = replace(SMALL, num_walks=400, walk_length=20, predict=0.0, encoder="identity")
     engines = make_engines(graph, settings, random_owners(graph, 4), SystemRandomness())
     run(engines)
     rows = gather(engines, settings, 5)
@@ -157,7 +157,7 @@ def test_every_step_of_a_plain_walk_follows_an_edge_chosen_uniformly() -> None:
 def test_fresh_words_give_walks_of_the_same_kind_as_simulated_ones(predictor: str) -> None:
     """The last entries as a two-sample chi-square, the hops within 7 standard deviations: 1e-6 and 3e-8 by chance."""
     graph = GRAPHS["karate"]
-    settings = replace(SMALL, walks=100, predictor=predictor, predict=0.5, burst=3, epsilon=0.01)
+    settings = replace(SMALL, num_walks=100, predictor=predictor, predict=0.5, burst=3, epsilon=0.01)
     engines = make_engines(graph, settings, random_owners(graph, 4), SystemRandomness())
     run(engines)
     rows = gather(engines, settings, graph.vertices)
@@ -210,7 +210,7 @@ def living_oracle(graph: Graph, settings: Settings, alive: NDArray[np.bool_], pa
     for device in devices:
         device.learn(table, tables)
     ends: list[Any] = []
-    for walk in range(settings.walks * graph.vertices):
+    for walk in range(settings.num_walks * graph.vertices):
         at, message = walk % graph.vertices, None
         while alive[at] and neighbours[at].size and not isinstance(message, Sequence):
             start = Start(at, walk, settings.walk_length, settings.epsilon, settings.predict)

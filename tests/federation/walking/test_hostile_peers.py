@@ -43,7 +43,7 @@ def with_a_pair_apart() -> Graph:
 
 
 GRAPH = with_a_pair_apart()
-SETTINGS = Settings(walks=10, walk_length=20, predict=0.0, seed=9).resolve(GRAPH.vertices)
+SETTINGS = Settings(num_walks=10, walk_length=20, predict=0.0, seed=9).resolve(GRAPH.vertices)
 N = GRAPH.vertices
 OWNER = np.append(np.arange(200) % DAN, [DAN, DAN]).astype(np.int32)
 TWO_OWNERS = np.arange(N, dtype=np.int32) % 2 * DAN
@@ -261,7 +261,7 @@ def test_a_copy_of_a_certificate_takes_over_no_numbers_and_both_owners_are_told(
     outcomes = [worker.outcome() for worker in workers]
     walks = np.concatenate([outcome.answer.walks for outcome in outcomes])
     entries = np.concatenate([outcome.answer.entries for outcome in outcomes])
-    np.testing.assert_array_equal(np.sort(walks), np.arange(N * SETTINGS.walks))
+    np.testing.assert_array_equal(np.sort(walks), np.arange(N * SETTINGS.num_walks))
     np.testing.assert_array_equal(entries, local_answer(GRAPH, SETTINGS).sequences[walks])
     assert [json.loads(outcome.answer.refused) for outcome in outcomes] == [{"dan: another session": 4}] * DAN + [{}]
     assert all("with a copy of dan's certificate" in outcome.said[0] for outcome in outcomes[:DAN])

@@ -39,7 +39,7 @@ from helpers.walking_holders import NAMES, WorkerPool, credentials, free_address
 
 SOON = 30.0
 GRAPH = social_network(vertices=300, mean_degree=8, communities=3, seed=3)
-SETTINGS = Settings(walks=10, walk_length=20, seed=7).resolve(GRAPH.vertices)
+SETTINGS = Settings(num_walks=10, walk_length=20, seed=7).resolve(GRAPH.vertices)
 CLIENT_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 """The first bytes of a TLS handshake, which never go on."""
 

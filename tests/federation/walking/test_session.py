@@ -24,8 +24,8 @@ AMPLE, SHORT = 60.0, 4.0
 """Patience, in seconds, of a run in which all holders take part, and of one in which a holder is missing."""
 
 GRAPH = social_network(vertices=300, mean_degree=8, communities=3, seed=3)
-SETTINGS = Settings(walks=10, walk_length=20, seed=7).resolve(GRAPH.vertices)
-COUNT = GRAPH.vertices * SETTINGS.walks
+SETTINGS = Settings(num_walks=10, walk_length=20, seed=7).resolve(GRAPH.vertices)
+COUNT = GRAPH.vertices * SETTINGS.num_walks
 
 
 @cache

@@ -23,7 +23,7 @@ from helpers.simulation import GRAPHS
 from helpers.tiny_devices import graph_of
 
 WITH_ISOLATED = {**GRAPHS, "isolated": graph_of(12, {(1, 2), (2, 3), (1, 3), (3, 8), (8, 10)})}
-SMALL = Settings(protocol="ldp", dim=4, walks=3, walk_length=13, window=2, threads=1, seed=3)
+SMALL = Settings(protocol="ldp", dim=4, num_walks=3, walk_length=13, window=2, threads=1, seed=3)
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_a_run_beyond_its_budget_sends_nothing(runtime: str) -> None:
 @pytest.mark.parametrize("runtime", ["local", "stepwise"])
 def test_more_walks_and_longer_ones_cost_nothing(runtime: str) -> None:
     some = run(GRAPHS["karate"], replace(SMALL, runtime=runtime, embed="skipgram"))
-    more = replace(SMALL, runtime=runtime, embed="skipgram", walks=9, walk_length=50)
+    more = replace(SMALL, runtime=runtime, embed="skipgram", num_walks=9, walk_length=50)
     again = run(GRAPHS["karate"], more, earlier=some.ledger)
     assert some.ledger == again.ledger
     assert again.ledger.per_edge == SMALL.epsilon

@@ -13,7 +13,7 @@ def test_noise_on_the_counts_is_laplace_with_scale_one_over_epsilon() -> None:
     # Goodness of fit with a false-alarm rate of 1e-3.
     graph = social_network(vertices=800, mean_degree=10, communities=4, seed=0)
     for epsilon in (0.5, 4.0):
-        fed = federation(graph, epsilon=epsilon, bins=6)
+        fed = federation(graph, epsilon=epsilon, num_bins=6)
         counts = np.array([np.bincount(fed.plan.bins[graph.neighbours(v)], minlength=6) for v in range(800)])
         noise = (fed.vectors - counts).ravel()
         assert stats.kstest(noise, stats.laplace(scale=1 / epsilon).cdf).pvalue > 1e-3

@@ -32,7 +32,7 @@ def test_encoder_matches_dense_formula(name: str, epsilon: float) -> None:
 @pytest.fixture(scope="module")
 def larger() -> Federation:
     """Large enough for candidates beyond the subtrees that are scanned leaf by leaf."""
-    return federation(social_network(vertices=900, mean_degree=3, communities=6, mixing=0.9, seed=3), bins=2)
+    return federation(social_network(vertices=900, mean_degree=3, communities=6, mixing=0.9, seed=3), num_bins=2)
 
 
 @pytest.mark.parametrize("epsilon", [0.002, 0.5])

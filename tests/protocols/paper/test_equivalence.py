@@ -10,7 +10,7 @@ from fedwalk.estimators import FedWalk
 from fedwalk.graph import Graph
 from helpers.simulation import GRAPHS
 
-SMALL: dict[str, Any] = {"walks": 3, "walk_length": 13, "dim": 4, "window": 2, "threads": 1}
+SMALL: dict[str, Any] = {"num_walks": 3, "walk_length": 13, "dim": 4, "window": 2, "threads": 1}
 
 
 def both(graph: Graph, **settings: Any) -> tuple[FedWalk, FedWalk]:
@@ -46,7 +46,14 @@ def test_they_agree_for_any_burst(burst: int, predictor: str) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"epsilon": 0.05}, {"epsilon": 0.001}, {"tree": "average"}, {"encoder": "identity"}, {"bins": 1}, {"seed": 2**62}],
+    [
+        {"epsilon": 0.05},
+        {"epsilon": 0.001},
+        {"tree": "average"},
+        {"encoder": "identity"},
+        {"num_bins": 1},
+        {"seed": 2**62},
+    ],
 )
 def test_they_agree_for_other_settings(settings: dict[str, Any]) -> None:
     assert_same(*both(GRAPHS["communities"], **settings))
@@ -65,7 +72,7 @@ def test_they_agree_when_isolated_vertices_stand_aside() -> None:
 
 
 def test_walks_do_not_depend_on_the_number_of_threads() -> None:
-    one, two = (FedWalk(**{**SMALL, "walks": 300, "threads": t}) for t in (1, 2))
+    one, two = (FedWalk(**{**SMALL, "num_walks": 300, "threads": t}) for t in (1, 2))
     one.fit(GRAPHS["communities"])
     two.fit(GRAPHS["communities"])
     assert one.walks_.sequences.tobytes() == two.walks_.sequences.tobytes()

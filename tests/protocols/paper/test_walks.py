@@ -56,7 +56,7 @@ def hops(graph: Graph, **settings: Any) -> tuple[float, float]:
 @pytest.mark.parametrize("length", [3, 4, 11, 40])
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.4, 0.7, 1.0])
 def test_walk_messages_follow_corrected_theorem_2(graph: Graph, length: int, p: float) -> None:
-    measured, error = hops(graph, walks=10, walk_length=length, predict=p)
+    measured, error = hops(graph, num_walks=10, walk_length=length, predict=p)
     assert abs(measured - expected_hops(length, p)) < 4 * error
     if p in (0.0, 1.0):
         assert measured == expected_hops(length, p)
@@ -64,7 +64,7 @@ def test_walk_messages_follow_corrected_theorem_2(graph: Graph, length: int, p: 
 
 @pytest.mark.parametrize("p", [0.2, 0.4])
 def test_walk_messages_do_not_follow_the_printed_theorem_2(graph: Graph, p: float) -> None:
-    measured, error = hops(graph, walks=80, walk_length=40, predict=p)
+    measured, error = hops(graph, num_walks=80, walk_length=40, predict=p)
     assert abs(measured - expected_hops(40, p)) < 4 * error
     assert abs(measured - printed_theorem_2(40, p)) > 4 * error
 
@@ -72,19 +72,19 @@ def test_walk_messages_do_not_follow_the_printed_theorem_2(graph: Graph, p: floa
 @pytest.mark.parametrize("burst", [1, 2, 3, 4, 10, 40, 99])
 @pytest.mark.parametrize("p", [0.3, 1.0])
 def test_triad_messages_follow_the_expected_number_for_any_burst(graph: Graph, burst: int, p: float) -> None:
-    measured, error = hops(graph, walks=20, predictor="triad", burst=burst, predict=p)
+    measured, error = hops(graph, num_walks=20, predictor="triad", burst=burst, predict=p)
     assert abs(measured - expected_hops(40, p, burst, min_remaining=2)) < 4 * error
     if p == 1.0:
         assert measured == max(0, -(-40 // burst) - 1)
 
 
 def test_degree_messages_follow_the_expected_number(graph: Graph) -> None:
-    measured, error = hops(graph, walks=20, predictor="degree", predict=0.5)
+    measured, error = hops(graph, num_walks=20, predictor="degree", predict=0.5)
     assert abs(measured - expected_hops(40, 0.5)) < 4 * error
 
 
 def test_walks_without_predictor_and_encoder_follow_edges(graph: Graph) -> None:
-    model = FedWalk(dim=1, walks=3, walk_length=12, predict=0, encoder="identity", threads=1)
+    model = FedWalk(dim=1, num_walks=3, walk_length=12, predict=0, encoder="identity", threads=1)
     model.fit(graph)
     for walk, row in enumerate(model.walks_.sequences):
         path = [walk % graph.vertices, *row.tolist()]
@@ -93,7 +93,7 @@ def test_walks_without_predictor_and_encoder_follow_edges(graph: Graph) -> None:
 
 def test_triad_entries_of_one_visit_are_neighbours_of_one_device_and_never_repeat(graph: Graph) -> None:
     model = FedWalk(
-        dim=1, walks=2, walk_length=12, predict=1, predictor="triad", burst=4, encoder="identity", threads=1
+        dim=1, num_walks=2, walk_length=12, predict=1, predictor="triad", burst=4, encoder="identity", threads=1
     )
     model.fit(graph)
     for walk, row in enumerate(model.walks_.sequences.tolist()):
@@ -106,7 +106,7 @@ def test_triad_entries_of_one_visit_are_neighbours_of_one_device_and_never_repea
 
 def test_a_prediction_writes_the_two_hop_vertex_and_skips_no_other_vertex(graph: Graph) -> None:
     # At p = 1 entries come in twos: a neighbour u of the device, then a vertex of u's pool, which is visited next.
-    model = FedWalk(dim=1, walks=2, walk_length=13, predict=1, encoder="identity", epsilon=50, threads=1)
+    model = FedWalk(dim=1, num_walks=2, walk_length=13, predict=1, encoder="identity", epsilon=50, threads=1)
     model.fit(graph)
     pools = tree.prepare(Broadcast(model.bins_, model.degree_vectors_, model.tree_))
     for walk, row in enumerate(model.walks_.sequences.tolist()):

@@ -27,7 +27,7 @@ def add_parsers(commands: Commands) -> None:
     parser.add_argument("--epsilon", type=float, metavar="E", help="default 2 for paper, 6 for ldp")
     parser.add_argument("--graph", type=Path, metavar="GRAPH", help="a graph file (default: a generated network)")
     parser.add_argument("--vertices", type=int, default=400, metavar="N", help="of a generated network (default 400)")
-    parser.add_argument("--walks", type=int, default=10, metavar="G", help="walks per device (default 10)")
+    parser.add_argument("--num-walks", type=int, default=10, metavar="G", help="walks per device (default 10)")
     patience_argument(parser, PATIENCE)
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("fedwalk-federation"), metavar="DIR",
@@ -50,7 +50,7 @@ def _demo(options: argparse.Namespace) -> int:
 
     _check_replaceable(options.output)
     graph = load_graph(options.graph) if options.graph else social_network(vertices=options.vertices, seed=0)
-    settings = Settings(protocol=options.protocol, walks=options.walks, seed=options.seed or 0)
+    settings = Settings(protocol=options.protocol, num_walks=options.num_walks, seed=options.seed or 0)
     usual = federated_protocols()[options.protocol].usual_epsilon
     settings = settings.updated({"epsilon": usual if options.epsilon is None else options.epsilon})
     # All checks come before the folder of an earlier demo is deleted.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   fedwalk federate run fed -o run --protocol ldp --epsilon 6
-  fedwalk federate run fed -o run --protocol paper --walks 10
+  fedwalk federate run fed -o run --protocol paper --num-walks 10
   fedwalk federate run fed -o run --protocol ldp --epsilon 6 --resume     after the server was stopped
 
 A holder that doesn't answer, or sends what the protocol doesn't allow, is left out. Walks that were lost with it are

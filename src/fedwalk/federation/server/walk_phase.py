@@ -59,7 +59,7 @@ class WalkPhase:
 
     def run(self, on_progress: Progress) -> Walks:
         """Issue walks until all are finished, can't be finished, or were issued MAX_ATTEMPTS times."""
-        count = self.participants.size * self.settings.walks
+        count = self.participants.size * self.settings.num_walks
         # Row w is walk w. A first entry of −1 means that the walk hasn't finished.
         sequences = np.full((count, self.settings.walk_length), -1, np.int32)
         statistics, hops = self.coordinator.statistics, 0
@@ -122,7 +122,7 @@ class WalkPhase:
         return WalksQuestion(
             run=run, key=key, session=sessions[holder], sessions=[session_digest(one) for one in sessions.values()],
             predictor=table.predictor, burst=table.burst, length=settings.walk_length,
-            count=self.participants.size * settings.walks, epsilon=float(settings.epsilon),
+            count=self.participants.size * settings.num_walks, epsilon=float(settings.epsilon),
             predict=float(settings.predict), patience=self.coordinator.statistics.patience, holders=list(sessions),
             addresses=[holder.address for holder in self.coordinator.roster.holders], participants=self.participants,
             owner=owner, alive=alive, walks=walks.astype(np.int64), bins=self.bins, vectors=self.vectors,

@@ -104,7 +104,7 @@ PROTOCOL = Protocol(
     name="ldp",
     title="Protocol ldp, with proved edge privacy",
     summary="proved privacy: epsilon is the total per edge of the whole run",
-    reads=("epsilon", "budget", "embed", "walk_length", "walks", "dim", "window", "negative", "seed", "threads",
+    reads=("epsilon", "budget", "embed", "walk_length", "num_walks", "dim", "window", "negative", "seed", "threads",
            "runtime"),
     stages=STAGES,
     releases=releases,

@@ -45,7 +45,7 @@ class PaperFleet(Fleet, Protocol):
 
 def run(fleet: PaperFleet, settings: Settings, stages: Stages) -> FederatedEmbedding:
     """Every stage of a run over these holders."""
-    roll = stages.run(ROLL, partial(fleet.roll, settings.protocol, settings.epsilon, settings.walks))
+    roll = stages.run(ROLL, partial(fleet.roll, settings.protocol, settings.epsilon, settings.num_walks))
     settings = settings.resolve(check_enough(fleet, roll.size))
     server = make_server(roll.size, settings)
     plan = GroupPlan(stages.run(BINS, partial(draw_bins, server, settings)), server.k, server.epsilon)

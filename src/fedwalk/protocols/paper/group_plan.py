@@ -23,7 +23,7 @@ def check_bins(k: int, vertices: int) -> None:
     """Raise SettingsError if some bin would stay empty."""
     if not 1 <= k <= vertices:
         raise SettingsError(
-            f"bins = {k} for {vertices} vertices: every bin needs a vertex. Choose 1 … {vertices} bins, "
+            f"num-bins = {k} for {vertices} vertices: every bin needs a vertex. Choose 1 … {vertices} bins, "
             f"or leave it out for the default ⌊ln n⌋ = {default_bins(vertices)}."
         )
 

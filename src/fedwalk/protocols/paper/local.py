@@ -79,7 +79,7 @@ class LocalRuntime:
             self._graph.indptr, self._graph.indices, table.encoder.arrays,
             settings.seed, settings.walk_length, float(settings.predict), table.burst, predictor.min_remaining,
         )  # fmt: skip
-        count = n * settings.walks
+        count = n * settings.num_walks
         sequences = np.empty((count, settings.walk_length), np.int32)
         walk = walk_with(predictor.extend)
         pieces = ranges(count, -(-count // WALKS_PER_TASK))

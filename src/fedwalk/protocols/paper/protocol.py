@@ -29,7 +29,7 @@ from fedwalk.protocols.stages import WALKS
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.util.parallel import silent
 
-RELEASE_SETTINGS = ("bins", "walk_length", "walks", "predict", "predictor", "burst", "tree", "encoder")
+RELEASE_SETTINGS = ("num_bins", "walk_length", "num_walks", "predict", "predictor", "burst", "tree", "encoder")
 
 
 def check(settings: Settings) -> None:
@@ -43,23 +43,23 @@ def check(settings: Settings) -> None:
 
 def resolve(settings: Settings, vertices: int) -> Settings:
     """Decide the number of bins."""
-    bins = default_bins(vertices) if settings.bins is None else settings.bins
+    bins = default_bins(vertices) if settings.num_bins is None else settings.num_bins
     check_bins(bins, vertices)
-    return replace(settings, bins=bins)
+    return replace(settings, num_bins=bins)
 
 
 def notes(settings: Settings, vertices: int) -> Iterator[str]:
     """Say so if there are more bins than in the paper."""
     largest = max(1.0, math.log(vertices))
-    if (settings.bins or 1) > largest:
-        yield f"bins = {settings.bins} is more than ln n = {largest:.1f}, the largest number that the paper uses."
+    if (settings.num_bins or 1) > largest:
+        yield f"num-bins = {settings.num_bins} is more than ln n = {largest:.1f}, the largest that the paper uses."
 
 
 def releases(settings: Settings) -> Iterator[tuple[str, Release]]:
     """One release with a nominal ε, and several without any bound."""
     both = "a nominal epsilon; both ends of an edge count it"
     yield DegreeVector.phase, Release.of(NoisedCounts(settings.epsilon), "degree vector", both, ends=2)
-    device, entries = "each device", settings.walks * settings.walk_length
+    device, entries = "each device", settings.num_walks * settings.walk_length
     rows = "its rows are the neighbours' broadcast vectors, and name them"
     contacts = "which device contacts which is the edge set, to the network that carries the tokens"
     for kind, what, by, times, why in (
@@ -109,7 +109,7 @@ def _leaks(settings: Settings, simulated: bool) -> Iterator[str]:
     )
     yield (
         f"Edges once more, to the server: a walk's first entry is a neighbour of the device it started at, {encoder}. "
-        f"Each device starts {settings.walks:,} walks, and nothing adds up what they cost."
+        f"Each device starts {settings.num_walks:,} walks, and nothing adds up what they cost."
     )
     yield "Edges, to the network that carries the tokens: which device contacts which."
     if simulated:
@@ -127,7 +127,7 @@ def count_hops(settings: Settings) -> float:
 
 def seen_degrees(graph: Graph, settings: Settings) -> SeenDegrees:
     """Σ c_v of every vertex that took part, with the noise of the run itself."""
-    bins, epsilon = settings.bins or 1, settings.epsilon
+    bins, epsilon = settings.num_bins or 1, settings.epsilon
     server = make_server(graph.vertices, settings)
     runtime = LocalRuntime(graph, server, settings, Transcript())
     vectors = runtime.vectors(server.group_plan(SimulatedRandomness(settings.seed)), silent)
@@ -143,8 +143,8 @@ PROTOCOL = Protocol(
     name="paper",
     title="FedWalk, as in the paper",
     summary="FedWalk as published; its epsilon is nominal, its privacy loss unbounded",
-    reads=("epsilon", "budget", "bins", "walk_length", "walks", "predict", "predictor", "burst", "tree", "encoder",
-           "dim", "window", "negative", "seed", "threads", "runtime", "embed"),
+    reads=("epsilon", "budget", "num_bins", "walk_length", "num_walks", "predict", "predictor", "burst", "tree",
+           "encoder", "dim", "window", "negative", "seed", "threads", "runtime", "embed"),
     stages=STAGES,
     releases=releases,
     release_settings=RELEASE_SETTINGS,

@@ -74,8 +74,8 @@ def _walk(graph: Graph, settings: Settings, stages: Stages) -> Walks:
 
 def make_server(vertices: int, settings: Settings) -> Server:
     """The server of a run with resolved settings."""
-    assert settings.bins is not None
-    return Server(vertices, settings.bins, float(settings.epsilon))
+    assert settings.num_bins is not None
+    return Server(vertices, settings.num_bins, float(settings.epsilon))
 
 
 def draw_bins(server: Server, settings: Settings, _: Progress) -> NDArray[np.int32]:

@@ -73,7 +73,7 @@ class StepwiseRuntime:
         for device in self._devices:
             self._transcript.record(table)
             device.learn(table, tables)
-        count = settings.walks * len(self._devices)
+        count = settings.num_walks * len(self._devices)
         before = self._transcript.count(Token.phase)
         sequences = self._server.collect_sequences(self._finished(on_progress, count), count, settings.walk_length)
         return Walks(sequences, self._transcript.count(Token.phase) - before)
@@ -81,7 +81,7 @@ class StepwiseRuntime:
     def _finished(self, on_progress: Progress, count: int) -> Iterator[Sequence]:
         """Start every walk and carry its token until a device sends the sequence."""
         settings = self._settings
-        for start in self._server.starts(settings.walks, settings.walk_length, float(settings.predict)):
+        for start in self._server.starts(settings.num_walks, settings.walk_length, float(settings.predict)):
             self._transcript.record(start)
             message = self._devices[start.device].begin(start)
             while isinstance(message, Token):

@@ -71,7 +71,7 @@ def recorded_settings(target: AuditTarget) -> Settings:
     """The walks that the network observer records: as many rounds, or entries of one round, as MAX_STEPS allows."""
     n, settings = target.graph.vertices, target.settings
     length = min(settings.walk_length, max(3, MAX_STEPS // n))
-    return replace(settings, walk_length=length, walks=min(settings.walks, max(1, MAX_STEPS // (n * length))))
+    return replace(settings, walk_length=length, num_walks=min(settings.num_walks, max(1, MAX_STEPS // (n * length))))
 
 
 def relay_view(target: AuditTarget, on_progress: Progress = silent) -> RelayView:
@@ -90,6 +90,6 @@ def guess_canaries(canaries: Canaries, settings: Settings) -> Guesses:
     if canaries.graph.edges == 0:
         return as_guesses(np.zeros(len(canaries.pairs), bool))
     active, taking_part = canaries.graph.active()
-    bins = min(settings.bins or 1, active.vertices)
-    guesses = match_rows(matrix_view(active, replace(settings, bins=bins)))
+    bins = min(settings.num_bins or 1, active.vertices)
+    guesses = match_rows(matrix_view(active, replace(settings, num_bins=bins)))
     return as_guesses(among(canaries.pairs, taking_part[guesses]))

@@ -53,7 +53,10 @@ def dissimilarity(target: AuditTarget, _: Progress) -> Iterator[Finding]:
 def first(target: AuditTarget, _: Progress) -> Iterator[Finding]:
     """First entries, by the server."""
     view = sequence_view(target.stages.get(WALKS), target.graph.vertices)
-    said = f"The first entry of a walk is a neighbour of its start, encoded; {target.settings.walks:,} walks from each."
+    said = (
+        "The first entry of a walk is a neighbour of its start, encoded; "
+        f"{target.settings.num_walks:,} walks from each."
+    )
     yield _pairs_finding(target, "first entries", view, first_entries(view), said)
 
 
@@ -71,7 +74,7 @@ def traffic(target: AuditTarget, on_progress: Progress) -> Iterator[Finding]:
     view, part = relay_view(target, on_progress), recorded_settings(target)
     said = (
         "Devices that exchange a token are taken for neighbours. Recorded: "
-        f"{part.walks:,} of {target.settings.walks:,} rounds of walks, {part.walk_length} of "
+        f"{part.num_walks:,} of {target.settings.num_walks:,} rounds of walks, {part.walk_length} of "
         f"{target.settings.walk_length} entries each."
     )
     guesses = contacts(view)
