@@ -7,7 +7,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from conftest import SETTINGS
 from fedwalk import DeepWalk, Embedding, FedWalk, load_graph
@@ -133,19 +132,19 @@ def test_an_error_in_the_callback_ends_the_run(network: Graph) -> None:
 @pytest.mark.parametrize("estimator", [FedWalk, DeepWalk])
 def test_names_survive_into_the_embedding(estimator: type[FedWalk | DeepWalk]) -> None:
     by_text = estimator(**SETTINGS).fit([("zoë", "ann lee"), ("ann lee", "bob"), ("bob", "07")])
-    assert list(by_text) == ["07", "ann lee", "bob", "zoë"]
+    assert list(by_text) == ["zoë", "ann lee", "bob", "07"]
     by_number = estimator(**SETTINGS).fit(np.array([[900, -3], [-3, 7]]))
-    assert list(by_number) == [-3, 7, 900]
+    assert list(by_number) == [900, -3, 7]
 
 
-def test_every_kind_of_graph_gives_the_same_vectors(network: Graph, network_file: Path, fitted: FedWalk) -> None:
+def test_every_kind_of_graph_gives_the_same_vectors(network_file: Path) -> None:
     pairs = np.loadtxt(network_file, dtype=np.int64)
     tied = nx.Graph()
     tied.add_edges_from(pairs.tolist())
     sources: tuple[Any, ...] = (network_file, str(network_file), pairs, tied)
-    for source in sources:
-        vectors: NDArray[np.float32] = FedWalk(**SETTINGS).fit(source).vectors
-        assert vectors.tobytes() == fitted.run_.embedding.vectors.tobytes()
+    fitted = [FedWalk(**SETTINGS).fit(source) for source in sources]
+    assert len({embedding.vectors.tobytes() for embedding in fitted}) == 1
+    assert {tuple(embedding) for embedding in fitted} == {tuple(tied)}
 
 
 @pytest.mark.parametrize("estimator", [FedWalk, DeepWalk])
@@ -154,7 +153,7 @@ def test_isolated_vertices_cause_a_warning_and_get_zero_vectors(estimator: type[
     tied.add_node("b")
     with pytest.warns(FedWalkWarning, match="1 isolated vertex takes no part"):
         embedding = estimator(**SETTINGS).fit(tied)
-    assert list(embedding) == ["a", "b", "c", "d"]
+    assert list(embedding) == ["c", "a", "d", "b"]
     assert [bool(embedding[name].any()) for name in "abcd"] == [True, False, True, True]
 
 

@@ -98,7 +98,7 @@ def test_another_graph_than_the_runs_is_refused(fedwalk: Command, run: Path, tmp
     outcome = fedwalk("audit", run, "--graph", tmp_path / "other.edges")
     assert outcome.code == 2
     assert "isn't the graph of this run" in outcome.err
-    assert "Give the graph that was embedded with --graph." in outcome.err
+    assert "Give the graph that was embedded." in outcome.err
 
 
 def test_a_graph_beside_a_graph_is_refused(fedwalk: Command, network_file: Path) -> None:

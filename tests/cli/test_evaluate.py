@@ -113,6 +113,21 @@ def test_an_embedding_of_another_graph_is_noticed(
     assert "60 of the graph's 60 vertices are not in the embedding" in outcome.err
 
 
+def test_another_graph_with_the_same_vertices_is_refused(
+    fedwalk: Command, run: Path, network_file: Path, labels_file: Path, tmp_path: Path
+) -> None:
+    lines = network_file.read_text().splitlines()
+    shuffled, other = tmp_path / "shuffled.edges", tmp_path / "other.edges"
+    shuffled.write_text("\n".join(reversed(lines)))
+    flags = ("--labels", labels_file, "--splits", 2, "--train-ratio", 0.5, "--json")
+    expected, same = (fedwalk("evaluate", run, "--graph", path, *flags) for path in (network_file, shuffled))
+    assert json.loads(same.out)["scores"] == json.loads(expected.out)["scores"]
+    other.write_text("\n".join(lines[1:]))
+    outcome = fedwalk("evaluate", run, "--graph", other, *flags)
+    assert outcome.code == 2
+    assert "other.edges: isn't the graph of this run" in outcome.err
+
+
 def test_ratios_are_numbers_separated_by_commas() -> None:
     assert parse_ratios("0.1, 0.25,.5") == [0.1, 0.25, 0.5]
     with pytest.raises(SettingsError):

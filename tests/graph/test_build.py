@@ -11,9 +11,10 @@ from fedwalk.graph.build import from_edges
 from helpers.graph_files import Pairs, edge_lists, neighbour_lists, reference
 
 
-def build(pairs: Pairs, n: int, directed: bool = False, weighted: bool = False) -> Graph:
+def build(pairs: Pairs, n: int, directed: bool = False, weights: list[float] | None = None) -> Graph:
     ends = np.array(pairs, np.int64).reshape(-1, 2)
-    return from_edges(ends[:, 0], ends[:, 1], np.arange(n), directed=directed, weighted=weighted)
+    given_weights = None if weights is None else np.array(weights)
+    return from_edges(ends[:, 0], ends[:, 1], np.arange(n), directed=directed, weights=given_weights)
 
 
 @given(edge_lists(), st.booleans())
@@ -39,14 +40,45 @@ def test_every_edge_in_both_directions_is_a_note_and_not_a_count(pairs: Pairs) -
 
 
 def test_notes_say_what_was_cleaned() -> None:
-    graph = build([(0, 0), (1, 1), (0, 1), (1, 0), (0, 1), (1, 2)], 3, weighted=True)
-    assert graph.notes == (
-        "the edges had weights; they were ignored",
-        "2 self-loops dropped",
-        "2 repeated edges dropped",
-    )
+    graph = build([(0, 0), (1, 1), (0, 1), (1, 0), (0, 1), (1, 2)], 3)
+    assert graph.notes == ("2 self-loops dropped", "2 repeated edges dropped")
+    weighted = build([(0, 1), (1, 0), (0, 1), (1, 2), (0, 2)], 3, weights=[1, 2, 3, 4, 0])
+    assert weighted.notes == ("1 edge of weight 0 dropped", "2 repeated edges merged, their weights added up")
     arcs = build([(0, 1), (1, 0), (0, 1), (1, 2)], 3, directed=True)
     assert arcs.notes == ("the edges were directed; their direction was ignored", "1 repeated edge dropped")
+
+
+weights_of_edges = st.integers(0, 4).map(lambda quarter: quarter / 4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), weights_of_edges)), st.booleans())
+def test_weights_of_repeated_edges_add_up(edges: list[tuple[int, int, float]], directed: bool) -> None:
+    graph = build([(u, v) for u, v, _ in edges], 8, directed, [weight for _, _, weight in edges])
+    if all(weight == 1 for _, _, weight in edges):
+        assert graph.weights is None
+        return
+    kept = [(u, v, weight) for u, v, weight in edges if u != v and weight > 0]
+    total: dict[tuple[int, int], float] = {}
+    for u, v, weight in kept:
+        for pair in ((u, v), (v, u)):
+            total[pair] = total.get(pair, 0.0) + weight
+    arcs = {(u, v) for u, v, _ in kept}
+    # A list that has every edge in both directions has each weight twice.
+    halved = 0.5 if kept and not directed and arcs == {(v, u) for u, v in arcs} else 1.0
+    assert graph.weights is not None
+    found = {
+        (u, int(v)): float(weight)
+        for u in range(8)
+        for v, weight in zip(graph.neighbours(u), graph.weights[graph.indptr[u] : graph.indptr[u + 1]], strict=True)
+    }
+    assert found == {pair: halved * weight for pair, weight in total.items()}
+    assert graph.cleaning.zero_weights == sum(u != v and weight == 0 for u, v, weight in edges)
+
+
+@pytest.mark.parametrize("weights", [[1.0, -1.0], [np.nan, 1.0], [1.0, np.inf], [1.0]])
+def test_weights_that_are_not_finite_numbers_above_zero_are_refused(weights: list[float]) -> None:
+    with pytest.raises(InputError, match="weights: "):
+        build([(0, 1), (1, 2)], 3, weights=weights)
 
 
 def test_one_vertex_and_no_edges_are_a_graph() -> None:

@@ -3,15 +3,18 @@
 import dataclasses
 import subprocess
 import sys
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Graph, Labels, load_graph
 from fedwalk.graph.build import from_edges
-from helpers.graph_files import neighbour_lists
+from helpers.graph_files import Pairs, edge_lists, neighbour_lists
 
 # 0 – 1 – 3, with 2 and 4 isolated
 NAMES = np.array(["a", "b", "c", "d", "e"])
@@ -80,16 +83,49 @@ def test_active_of_a_graph_without_edges_is_an_error() -> None:
         graph.active()
 
 
-def test_fingerprint_sees_structure_and_names_and_nothing_else() -> None:
+@given(edge_lists(), st.randoms())
+def test_a_graph_can_be_arranged_in_any_order_of_its_names(pairs: Pairs, random: Random) -> None:
+    weights = np.arange(1.0, 1.0 + len(pairs))
+    ends, labels = np.array(pairs), Labels(csr_array(np.eye(12)), tuple(map(str, range(12))))
+    graph = from_edges(ends[:, 0], ends[:, 1], np.arange(12), weights=weights, labels=labels)
+    names = random.sample(range(12), 12)
+    arranged = graph.arranged(np.array(list(map(str, names))))
+    assert arranged.labels is not None
+    assert [arranged.labels.of(v) for v in range(12)] == [(str(name),) for name in names]
+    assert weighted_edges(arranged) == weighted_edges(graph)
+    assert arranged.arranged(graph.names).fingerprint() == graph.fingerprint()
+
+
+def weighted_edges(graph: Graph) -> set[tuple[str, str, float]]:
+    names, weights = graph.names.astype(str)[graph.indices], graph.weights
+    owners = np.repeat(graph.names.astype(str), graph.degrees)
+    values = np.ones(graph.indices.size) if weights is None else weights
+    return set(zip(owners.tolist(), names.tolist(), values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c", "d", "x"], ["a", "b", "c", "d", "d"]])
+def test_names_of_another_graph_arrange_nothing(names: list[str]) -> None:
+    graph = small()
+    assert graph.arranged(np.array(names)) is graph
+
+
+def test_fingerprint_sees_structure_names_order_and_weights_and_nothing_else() -> None:
     pairs = np.array([[0, 1], [1, 2]])
     graph = load_graph(pairs)
-    assert graph.fingerprint() == load_graph(pairs[::-1, ::-1]).fingerprint()
+    assert graph.fingerprint() == load_graph(pairs[:, ::-1][:, ::-1]).fingerprint()
     assert graph.fingerprint() == graph.with_labels(None).fingerprint()
-    others = [load_graph(np.array([[0, 1], [0, 2]])), load_graph(pairs + 1), load_graph(pairs.astype("U2"))]
+    weighted = dataclasses.replace(graph, weights=np.array([1.0, 1.0, 2.0, 2.0]))
+    others = [load_graph(np.array([[0, 1], [0, 2]])), load_graph(pairs + 1), load_graph(pairs[::-1]), weighted]
+    others.append(load_graph(pairs.astype("U2")))
     prints = {graph.fingerprint(), *(other.fingerprint() for other in others)}
-    assert len(prints) == 3  # strings that are integers become integers, so the last one is the first
-    renamed = dataclasses.replace(graph, names=np.array(["0", "1", "2"]))
-    assert renamed.fingerprint() not in prints
+    assert len(prints) == 6
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0], [1.0], [np.inf, np.inf, 1.0, 1.0]])
+def test_weights_must_be_positive_finite_and_symmetric(weights: list[float]) -> None:
+    graph = load_graph(np.array([[0, 1], [1, 2]]))
+    with pytest.raises(InputError, match="weight"):
+        dataclasses.replace(graph, weights=np.array(weights))
 
 
 @pytest.mark.parametrize(

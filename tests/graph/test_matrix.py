@@ -70,10 +70,13 @@ def test_explicit_zeros_are_no_edges_and_repeated_entries_are_counted() -> None:
     assert graph.cleaning.repeated_edges == 1
 
 
-def test_weights_in_a_matrix_are_ignored_with_a_warning() -> None:
-    with pytest.warns(FedWalkWarning, match="weights were ignored"):
-        graph = load_graph(sparse.csr_array(np.array([[0, 2], [2, 0]])))
-    assert (graph.edges, graph.cleaning.weighted) == (1, True)
+def test_a_symmetric_matrix_gives_its_weights_and_another_one_the_sums_of_both_directions() -> None:
+    graph = load_graph(sparse.csr_array(np.array([[0, 2], [2, 0]])))
+    assert (graph.edges, graph.weights.tolist() if graph.weights is not None else None) == (1, [2.0, 2.0])
+    with pytest.warns(FedWalkWarning, match="directed edges"):
+        directed = load_graph(sparse.csr_array(np.array([[0, 2], [3, 0]])))
+    assert directed.weights is not None
+    assert directed.weights.tolist() == [5.0, 5.0]
 
 
 @pytest.mark.parametrize(

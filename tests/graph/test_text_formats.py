@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedwalk.errors import FedWalkWarning, InputError
+from fedwalk.errors import InputError
 from fedwalk.graph import load_graph
-from fedwalk.graph.names import rank_integers
+from fedwalk.graph.names import number_nodes
 from helpers.graph_files import Pairs, edge_lists, named_edges, neighbour_lists, reference, same_graph
 
 SEPARATORS = [" ", "   ", "\t", ",", ", ", ";", " \t "]
@@ -41,7 +41,7 @@ def test_integer_edge_lists_are_read_whatever_the_separator(
         lines = ["# made up", *lines[:1], "", "% and on", *lines[1:]]
     suffix = ".txt.gz" if packed else ".txt"
     graph = load_graph(write(tmp_path / f"graph{suffix}", newline.join(lines), packed))
-    present = sorted({end for pair in pairs for end in pair})
+    present = list(dict.fromkeys(end for pair in pairs for end in pair))
     place = {vertex: number for number, vertex in enumerate(present)}
     expected = reference([(place[u], place[v]) for u, v in pairs], len(present))
     assert graph.names.tolist() == [vertex * 7 + 3 for vertex in present]
@@ -58,7 +58,7 @@ def test_any_names_survive_in_an_edge_list(tmp_path: Path, data: st.DataObject, 
     name = names(" " if separator.strip(" ") in ("\t", ",", ";") else "")
     pairs = data.draw(st.lists(st.tuples(name, name), min_size=1, max_size=20))
     graph = load_graph(write(tmp_path / "graph.csv", "".join(f"{u}{separator}{v}\n" for u, v in pairs)))
-    assert graph.names.tolist() == sorted({end for pair in pairs for end in pair})
+    assert graph.names.tolist() == list(dict.fromkeys(end for pair in pairs for end in pair))
     assert named_edges(graph) == {frozenset(pair) for pair in pairs if pair[0] != pair[1]}
 
 
@@ -69,33 +69,34 @@ def test_adjacency_lists_hold_the_same_graph(tmp_path: Path, pairs: Pairs, separ
     rows = [[u, *(v for v in row if both_ways or v > u)] for u, row in enumerate(neighbours)]
     text = "\n".join(separator.join(map(str, row)) for row in rows)
     graph = load_graph(write(tmp_path / "graph.adjlist", text))
-    assert graph.names.tolist() == list(range(12))
-    assert neighbour_lists(graph) == neighbours
+    assert graph.names.tolist() == list(dict.fromkeys(vertex for row in rows for vertex in row))
+    ids = {name: vertex for vertex, name in enumerate(graph.names.tolist())}
+    assert [sorted(graph.names[graph.neighbours(ids[v])].tolist()) for v in range(12)] == neighbours
     assert graph.cleaning.repeated_edges == 0
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1), st.integers(1, 2**60))
-def test_ranks_of_integers_match_a_sorted_set(values: list[int], narrow: int) -> None:
+def test_integers_are_numbered_in_the_order_of_their_first_appearance(values: list[int], narrow: int) -> None:
     for spread in (1, narrow):
         numbers = [value // spread for value in values]
-        distinct, rank = rank_integers(np.array(numbers))
-        assert distinct.tolist() == sorted(set(numbers))
-        assert distinct[rank].tolist() == numbers
+        distinct, number = number_nodes(np.array(numbers))
+        assert distinct.tolist() == list(dict.fromkeys(numbers))
+        assert distinct[number].tolist() == numbers
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("7 8\n07 8\n", ["07", "7", "8"]),
+        ("7 8\n07 8\n", ["7", "8", "07"]),
         ("+7 8\n", ["+7", "8"]),
         ("1.0 2\n", ["1.0", "2"]),
-        ("99999999999999999999 1\n", ["1", "99999999999999999999"]),
+        ("99999999999999999999 1\n", ["99999999999999999999", "1"]),
         ("-5 3\n", [-5, 3]),
-        ("10 9\n9 -10", [-10, 9, 10]),
+        ("10 9\n9 -10", [10, 9, -10]),
         ("1\t2\n1 3\n", [1, 2, 3]),
         ("Ann Lee\tBob Ray\nBob Ray\tCy\n", ["Ann Lee", "Bob Ray", "Cy"]),
-        ("Lee,A Ray,B\nRay,B Li,C\n", ["Lee,A", "Li,C", "Ray,B"]),
-        ('"Lee, Ann","Ray ""B"""\n"Ray ""B""",Cy\n', ["Cy", "Lee, Ann", 'Ray "B"']),
+        ("Lee,A Ray,B\nRay,B Li,C\n", ["Lee,A", "Ray,B", "Li,C"]),
+        ('"Lee, Ann","Ray ""B"""\n"Ray ""B""",Cy\n', ["Lee, Ann", 'Ray "B"', "Cy"]),
         ("\ufeffé ü\n", ["é", "ü"]),
         ("a\u00a0b c\n", ["a\u00a0b", "c"]),
     ],
@@ -131,13 +132,16 @@ def test_weights_of_one_pass_in_silence(tmp_path: Path, weights: tuple[str, str]
     assert (graph.edges, graph.cleaning.weighted) == (2, False)
 
 
-@pytest.mark.parametrize("weight", ["2", "0.5", "0"])
-def test_other_weights_are_ignored_with_a_warning(tmp_path: Path, weight: str) -> None:
-    path = write(tmp_path / "graph.txt", f"1 2 1\n2 3 {weight}\n")
-    with pytest.warns(FedWalkWarning, match=r"graph\.txt: edge weights were ignored"):
-        graph = load_graph(path)
-    assert (graph.edges, graph.cleaning.weighted) == (2, True)
-    assert "the edges had weights; they were ignored" in graph.notes
+@pytest.mark.parametrize("weight", ["2", "0.5"])
+def test_other_weights_are_kept(tmp_path: Path, weight: str) -> None:
+    graph = load_graph(write(tmp_path / "graph.txt", f"1 2 1\n2 3 {weight}\n"))
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [1.0, 1.0, float(weight), float(weight)]
+
+
+def test_an_edge_of_weight_zero_is_dropped(tmp_path: Path) -> None:
+    graph = load_graph(write(tmp_path / "graph.txt", "1 2 1\n2 3 0\n"))
+    assert (graph.edges, graph.isolated, graph.cleaning.zero_weights) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,22 @@ from fedwalk.util import log_file
 from fedwalk.util.log_file import older, shrink_log
 
 WRITER = """
-import sys, time
-for i in range(10000):
+import os, sys, time
+
+def write(i):
     sys.stderr.write(f"fedwalk: {i} {'x' * 80}\\n")
     sys.stderr.flush()
+
+for i in range(10000):
+    write(i)
     if i % 100 == 0:
         time.sleep(0.03)
+# A line that is written just before the log is truncated may be lost. The last one is written to a short log.
+while os.fstat(2).st_size > 50_000:
+    i += 1
+    write(i)
+    time.sleep(0.01)
+write(1_000_000)
 """
 
 
@@ -82,7 +92,7 @@ def test_truncating_during_writes_loses_few_lines_and_repeats_none(tmp_path: Pat
     numbers = [int(line.split()[0]) for line in lines]
     assert len(set(numbers)) == len(numbers)
     assert numbers == sorted(numbers)
-    assert numbers[-1] == 9_999
+    assert numbers[-1] == 1_000_000
     assert len(numbers) > 9_000
     assert older(log).exists()
     assert log.stat().st_size < largest

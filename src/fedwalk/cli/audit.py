@@ -104,7 +104,9 @@ def call(options: argparse.Namespace) -> int:
 
 def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str | None]]":
     """The graph and settings of a run. The same seed gives the same messages again."""
-    from fedwalk.run.record import read_run
+    from fedwalk.embedding import Embedding
+    from fedwalk.run.folder import EMBEDDING_FILE
+    from fedwalk.run.record import graph_of_run, read_run
 
     path = Path(options.target)
     given = [*given_flags(options), *(name for name in ("preset", "config") if getattr(options, name) is not None)]
@@ -123,12 +125,9 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
     inputs = {"graph": options.graph or recorded.get("graph"), "format": options.format or recorded.get("format")}
     if inputs["graph"] is None:
         raise InputError(f"{path}/run.json doesn't name the graph's file. Give it with --graph.")
-    graph = load_input(inputs)
-    if graph.fingerprint() != record.graph.fingerprint:
-        raise InputError(
-            f"{inputs['graph']}: isn't the graph of this run (its fingerprint differs). Give the graph that was "
-            "embedded with --graph."
-        )
+    # The run's noise is drawn again by the number of each vertex, so the order has to be the run's.
+    names = Embedding.load(path / EMBEDDING_FILE).nodes
+    graph = graph_of_run(load_input(inputs), record, names, str(inputs["graph"]))
     settings = Settings.from_mapping(record.settings, f"{path}/run.json")
     if options.threads is not None:
         settings = settings.updated({"threads": options.threads})

@@ -50,7 +50,7 @@ def call(options: argparse.Namespace) -> int:
     )
     from fedwalk.embedding import Embedding
     from fedwalk.evaluation import evaluate, losses
-    from fedwalk.graph import social_network
+    from fedwalk.graph import load_graph, social_network
     from fedwalk.graph.save import save_edge_list, save_labels
     from fedwalk.run.execute import embed_to_folder
     from fedwalk.run.folder import EMBEDDING_FILE
@@ -64,6 +64,8 @@ def call(options: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     save_edge_list(graph, folder / "graph.edges")
     save_labels(graph, folder / "labels.txt")
+    # Read again, because the file's order of vertices decides the draws: the suggested commands then repeat these runs.
+    graph = load_graph(folder / "graph.edges", labels=folder / "labels.txt")
     records: dict[str, RunRecord] = {}
     scores: dict[str, Score] = {}
     ours, baseline = "paper", "deepwalk"

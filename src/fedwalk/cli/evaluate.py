@@ -4,10 +4,14 @@ import argparse
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedwalk.cli.arguments import Commands, add_command, add_json, add_run_graph, add_seed, add_threads
 from fedwalk.errors import SettingsError
+
+if TYPE_CHECKING:
+    from fedwalk.embedding import Embedding
+    from fedwalk.graph import Graph
 
 EPILOG = """\
 examples:
@@ -60,6 +64,20 @@ def parse_ratios(text: str) -> list[float]:
         ) from None
 
 
+def arranged_as(run: Path, graph: "Graph", embedding: "Embedding", origin: str) -> "Graph":
+    """The graph in the order of the vectors; InputError if it isn't the graph of the run.
+
+    Scores of one graph's vectors on another one can look plausible.
+    """
+    from fedwalk.run.folder import RECORD_FILE
+    from fedwalk.run.record import graph_of_run, read_run
+
+    # A single file of vectors says nothing about its graph, and no party of a federation knows the fingerprint.
+    if run.is_dir() and (run / RECORD_FILE).exists() and (record := read_run(run)).federation is None:
+        return graph_of_run(graph, record, embedding.nodes, origin)
+    return graph.arranged(embedding.nodes)
+
+
 def call(options: argparse.Namespace) -> int:
     """Score one or two embeddings and print the scores."""
     # Before the slow imports, so that a mistake is reported at once.
@@ -75,6 +93,9 @@ def call(options: argparse.Namespace) -> int:
     paths = [run / EMBEDDING_FILE if run.is_dir() else run for run in runs]
     embeddings = [Embedding.load(path) for path in paths]
     graph = load_graph(resolve_graph(options.graph), format=options.format, labels=options.labels)
+    # Backwards: the splits then follow the order of the first run's vectors, whatever order the file has.
+    for run, embedding in reversed(list(zip(runs, embeddings, strict=True))):
+        graph = arranged_as(run, graph, embedding, options.graph)
     scores: list[list[Score]] = []
     with StageBars() as bars:
         # Not strict: without --baseline there is only one embedding.

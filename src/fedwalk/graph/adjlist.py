@@ -7,7 +7,7 @@ import numpy as np
 
 from fedwalk.graph.build import from_edges
 from fedwalk.graph.graph import Graph
-from fedwalk.graph.names import rank_names
+from fedwalk.graph.names import parse_names
 from fedwalk.graph.text import list_separator, read_text
 
 
@@ -33,5 +33,5 @@ def read_adjlist(path: Path) -> Graph:
         target.extend(neighbours)
     if not ids:
         raise text.error(1, "the file has no vertices; expected 'vertex neighbour neighbour …' on each line")
-    names, rank = rank_names([name.decode() for name in ids], str(path))
-    return from_edges(rank[np.frombuffer(source, np.int64)], rank[np.frombuffer(target, np.int64)], names)
+    names = parse_names([name.decode() for name in ids], str(path))
+    return from_edges(np.frombuffer(source, np.int64), np.frombuffer(target, np.int64), names)

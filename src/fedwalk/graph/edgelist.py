@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedwalk.graph.build import from_edges
 from fedwalk.graph.graph import Graph
-from fedwalk.graph.names import is_integer, rank_integers, rank_names
+from fedwalk.graph.names import is_integer, number_nodes, parse_names
 from fedwalk.graph.text import SEPARATORS, Text, read_text
 
 _HEADERS = frozenset(
@@ -49,9 +49,9 @@ def read_edgelist(path: Path) -> Graph:
     numbers = _integer_table(text, separator, header)
     if numbers is None:
         return _read_carefully(text, separator, header, notes)
-    names, ids = rank_integers(numbers[:, :2])
-    weighted = bool(np.any(numbers[:, 2:] != 1))
-    return from_edges(ids[:, 0], ids[:, 1], names, weighted=weighted, notes=notes)
+    names, ids = number_nodes(numbers[:, :2])
+    weights = numbers[:, 2].astype(np.float64) if numbers.shape[1] == 3 else None
+    return from_edges(ids[:, 0], ids[:, 1], names, weights=weights, notes=notes)
 
 
 def _separator(text: Text) -> bytes | None:
@@ -131,19 +131,19 @@ def _read_carefully(text: Text, separator: bytes | None, header: int, notes: tup
     """Read line by line: any names and weights, and errors with line numbers."""
     ids: dict[bytes, int] = {}
     source, target = array("q"), array("q")
-    weighted = False
+    weights = array("d")
     for number, fields in text.rows(separator):
         if number == header:
             continue
-        if len(fields) != 2 or not (fields[0] and fields[1]):
-            weighted |= _checked_weight(text, number, fields) != 1
+        plain = len(fields) == 2 and fields[0] and fields[1]
+        weights.append(1.0 if plain else _checked_weight(text, number, fields))
         source.append(ids.setdefault(fields[0], len(ids)))
         target.append(ids.setdefault(fields[1], len(ids)))
     if not ids:
         raise text.error(1, f"the file has no edges; {_EXPECTED} on each line")
-    names, rank = rank_names([name.decode() for name in ids], str(text.path))
-    ends = rank[np.frombuffer(source, np.int64)], rank[np.frombuffer(target, np.int64)]
-    return from_edges(*ends, names, weighted=weighted, notes=notes)
+    names = parse_names([name.decode() for name in ids], str(text.path))
+    ends = np.frombuffer(source, np.int64), np.frombuffer(target, np.int64)
+    return from_edges(*ends, names, weights=np.frombuffer(weights, np.float64), notes=notes)
 
 
 def _checked_weight(text: Text, number: int, fields: list[bytes]) -> float:

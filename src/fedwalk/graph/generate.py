@@ -60,7 +60,7 @@ def social_network(
     --------
     >>> graph = social_network(vertices=200, mean_degree=10, communities=4, seed=7)
     >>> graph
-    Graph(200 vertices, 1000 edges, 4 labels)
+    Graph(200 vertices, 1,000 edges, 4 labels)
     >>> int(graph.labels.per_vertex.min()), int(graph.labels.per_vertex.max())
     (1, 3)
     """

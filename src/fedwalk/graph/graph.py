@@ -1,7 +1,7 @@
-"""The graph as a value: symmetric neighbour lists in CSR form, vertex names and optional labels.
+"""The graph as a value: symmetric neighbour lists in CSR form, vertex names, optional edge weights and labels.
 
-A simulation gives row v of this structure, and nothing else, to device v. A `Graph` is always undirected, unweighted
-and free of self-loops and repeated edges; what was removed from the input is recorded in `Cleaning` and, in words, in
+A simulation gives row v of this structure, and nothing else, to device v. A `Graph` is always undirected and free of
+self-loops and repeated edges; what was removed from the input is recorded in `Cleaning` and, in words, in
 `Graph.notes`.
 """
 
@@ -14,7 +14,9 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from fedwalk.errors import InputError
+from fedwalk.graph.names import Nodes
 from fedwalk.graph.pairs import Pairs
+from fedwalk.util.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Cleaning:
     repeated_edges: int = 0
     directed: bool = False
     weighted: bool = False
+    zero_weights: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,13 +109,19 @@ class Graph:
     indices : int32[2m]
         Neighbours of each vertex, ascending; symmetric, no self-loop, no repeat.
     names : int64[n] or str[n]
-        The names of the vertices in the input.
+        The names of the vertices, in the order of the input.
     labels : Labels, optional
         The labels of the vertices, used only for evaluation.
     notes : tuple of str
         What the loader removed or ignored, one sentence each.
     cleaning : Cleaning
         The same, as numbers.
+    weights : float64[2m], optional
+        The weight of each entry of `indices`: positive, and the same in both directions. None if every edge has the
+        weight 1.
+    objects : tuple, optional
+        The nodes of the Python object that the graph was made from, if they are neither integers nor text; `names` then
+        has their text.
 
     Examples
     --------
@@ -132,16 +141,26 @@ class Graph:
     labels: Labels | None = None
     notes: tuple[str, ...] = ()
     cleaning: Cleaning = Cleaning()
+    weights: NDArray[np.float64] | None = None
+    objects: Nodes | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "indptr", _read_only(self.indptr, np.int64))
         object.__setattr__(self, "indices", _read_only(self.indices, np.int32))
         object.__setattr__(self, "names", _read_only(self.names, self.names.dtype))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _read_only(self.weights, np.float64))
         _check(self)
 
     def __repr__(self) -> str:
-        labels = f", {self.labels.count} labels" if self.labels else ""
-        return f"Graph({self.vertices} vertices, {self.edges} edges{labels})"
+        labels = f", {counted(self.labels.count, 'label', 'labels')}" if self.labels else ""
+        edges = counted(self.edges, "edge", "edges") if self.weights is None else f"{self.edges:,} weighted edges"
+        return f"Graph({counted(self.vertices, 'vertex', 'vertices')}, {edges}{labels})"
+
+    @property
+    def nodes(self) -> list[Any]:
+        """The nodes as the input has them, in its order: row i of every result belongs to ``nodes[i]``."""
+        return list(self.objects) if self.objects is not None else self.names.tolist()
 
     @property
     def vertices(self) -> int:
@@ -184,21 +203,53 @@ class Graph:
             indptr=np.concatenate(([0], np.cumsum(degrees[kept]))),
             indices=new_id[self.indices],
             names=self.names[kept],
+            objects=None if self.objects is None else tuple(self.objects[vertex] for vertex in kept.tolist()),
             labels=self.labels.take(kept) if self.labels else None,
         )
         return subgraph, kept
+
+    def arranged(self, names: NDArray[Any]) -> "Graph":
+        """The same graph with its vertices in the order of these names; itself, if they aren't its vertices' names.
+
+        A graph that is read again, from another file or object, may have another order. Names are compared as text.
+
+        >>> from fedwalk.graph import load_graph
+        >>> load_graph([("b", "a"), ("a", "c")]).arranged(np.array(["a", "b", "c"])).neighbours(0).tolist()
+        [1, 2]
+        """
+        place = {str(name): vertex for vertex, name in enumerate(self.names.tolist())}
+        order = np.array([place.get(str(name), -1) for name in names.tolist()], np.int64)
+        if order.size != self.vertices or len(np.unique(order)) != order.size or order.min() < 0:
+            return self
+        new_id = np.empty_like(order)
+        new_id[order] = np.arange(order.size)
+        data = np.ones(len(self.indices), np.uint8) if self.weights is None else self.weights
+        rows = np.repeat(new_id, self.degrees)
+        matrix = sparse.coo_array((data, (rows, new_id[self.indices])), shape=(order.size, order.size)).tocsr()
+        matrix.sort_indices()
+        return replace(
+            self,
+            indptr=matrix.indptr.astype(np.int64),
+            indices=matrix.indices,
+            names=names,
+            weights=None if self.weights is None else matrix.data,
+            objects=None if self.objects is None else tuple(self.objects[vertex] for vertex in order.tolist()),
+            labels=self.labels.take(order) if self.labels else None,
+        )
 
     def with_labels(self, labels: Labels | None) -> "Graph":
         """The same graph with other labels."""
         return replace(self, labels=labels)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the structure and the names. A run can be resumed only on a graph with the same fingerprint."""
+        """SHA-256 of edges, weights and names in their order. A run is resumed only on a graph with the same one."""
         # Byte order is fixed, so that the fingerprint is the same on every machine.
         digest = hashlib.sha256(f"{self.vertices} {self.edges} {self.names.dtype.kind}\0".encode())
         digest.update(self.indptr.astype("<i8", copy=False).tobytes())
         digest.update(self.indices.astype("<i4", copy=False).tobytes())
         digest.update("\0".join(map(str, self.names.tolist())).encode("utf-8", "surrogatepass"))
+        if self.weights is not None:
+            digest.update(b"\0weights\0" + self.weights.astype("<f8", copy=False).tobytes())
         return digest.hexdigest()
 
 
@@ -240,8 +291,23 @@ def _check(graph: Graph) -> None:
         raise InputError(f"graph: not symmetric: vertex {u} has neighbour {v}, but {v} doesn't have {u}")
     if graph.names.dtype.kind not in "iU" or len(graph.names) != n or len(np.unique(graph.names)) != n:
         raise InputError(f"graph: {n} vertices need {n} distinct names, integers or strings")
+    if graph.objects is not None and len(graph.objects) != n:
+        raise InputError(f"graph: {len(graph.objects)} nodes for {n} vertices")
+    _check_weights(graph)
     if graph.labels is not None and graph.labels.vertices != n:
         raise InputError(f"labels for {graph.labels.vertices} vertices given to a graph with {n}")
+
+
+def _check_weights(graph: Graph) -> None:
+    """Raise InputError unless there are no weights, or positive ones that are the same in both directions."""
+    weights, n = graph.weights, graph.vertices
+    if weights is None:
+        return
+    if weights.shape != graph.indices.shape or not np.all(np.isfinite(weights) & (weights > 0)):
+        raise InputError("graph: weights must be positive and finite, one for each entry of indices")
+    transposed = sparse.csc_array((weights, graph.indices, graph.indptr), shape=(n, n)).tocsr()
+    if not np.array_equal(transposed.data, weights):
+        raise InputError("graph: the weight of an edge must be the same in both directions")
 
 
 def _one_sided(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> tuple[int, int] | None:

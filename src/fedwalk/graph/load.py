@@ -40,8 +40,8 @@ def load_graph(
 ) -> Graph:
     """Read a graph from a file or from a Python object.
 
-    Self-loops and repeated edges are dropped and counted. Directions and weights are ignored with a warning.
-    `Graph.notes` says what was done.
+    Self-loops and repeated edges are dropped and counted, directions are ignored with a warning. `Graph.notes` says
+    what was done.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ def load_graph(
     Returns
     -------
     Graph
-        Its vertices are ordered by name: integers by value, strings by code point.
+        Its vertices are in the order of the input: that of a Python object's nodes, or that in which a file first
+        mentions them.
 
     Examples
     --------
@@ -107,10 +108,7 @@ def _from_object(source: Any, chosen: str | None) -> Graph:
 
 
 def _warn(graph: Graph, origin: str) -> None:
-    """Warn about ignored directions and weights; stacklevel 3 is the caller of `load_graph`."""
+    """Warn about ignored directions; stacklevel 3 is the caller of `load_graph`."""
     if graph.cleaning.directed:
         message = f"{origin}: directed edges were made undirected"
-        warnings.warn(message, FedWalkWarning, stacklevel=3)
-    if graph.cleaning.weighted:
-        message = f"{origin}: edge weights were ignored, every edge counts the same"
         warnings.warn(message, FedWalkWarning, stacklevel=3)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fedwalk.errors import InputError
-from fedwalk.graph.build import MAX_VERTICES, distinct, from_edges
+from fedwalk.graph.build import MAX_VERTICES, from_edges
 from fedwalk.graph.graph import Graph, Labels
 from fedwalk.util.text import counted
 
@@ -29,14 +29,23 @@ def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
     if shape[0] > MAX_VERTICES:
         raise InputError(f"{origin}: {shape[0]:,} vertices; at most {MAX_VERTICES:,} are possible")
     rows, columns, data = _entries(matrix, origin)
-    n, weighted = shape[0], bool(np.any(data != 1))
-    arcs = distinct(np.sort(rows * n + columns))
-    directed = not np.array_equal(arcs, np.sort(arcs % n * n + arcs // n))
+    n, weights = shape[0], data.astype(np.float64)
+    directed = not _is_symmetric(rows, columns, weights, n)
     # A symmetric matrix has every edge twice: half of it is enough, and nothing counts as repeated.
     if not directed:
         upper = rows <= columns
-        rows, columns = rows[upper], columns[upper]
-    return from_edges(rows, columns, np.arange(n, dtype=np.int64), directed=directed, weighted=weighted)
+        rows, columns, weights = rows[upper], columns[upper], weights[upper]
+    return from_edges(rows, columns, np.arange(n, dtype=np.int64), directed=directed, weights=weights)
+
+
+def _is_symmetric(rows: NDArray[np.int64], columns: NDArray[np.int64], data: NDArray[np.float64], n: int) -> bool:
+    """Whether the matrix with these entries equals its transpose. Repeated entries are added up, as SciPy does."""
+    matrix = sparse.coo_array((data, (rows, columns)), shape=(n, n)).tocsr()
+    matrix.sum_duplicates()
+    transposed = matrix.T.tocsr()
+    transposed.sort_indices()
+    pairs = ((matrix.indptr, transposed.indptr), (matrix.indices, transposed.indices), (matrix.data, transposed.data))
+    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def read_npz(path: Path) -> Graph:

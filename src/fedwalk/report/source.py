@@ -19,7 +19,7 @@ from fedwalk.graph.datasets import resolve_graph
 from fedwalk.protocols.paper.tree import Tree
 from fedwalk.report.content import Absent
 from fedwalk.run.folder import EMBEDDING_FILE, TREE_FILE, WALKS_FILE
-from fedwalk.run.record import RunRecord, read_run
+from fedwalk.run.record import RunRecord, graph_of_run, read_run
 from fedwalk.settings import Settings
 
 LOST = -1
@@ -75,20 +75,19 @@ def read_source(
     """Read a run folder and its graph: the given one, or the one that `run.json` names if it still exists."""
     record = read_run(path)
     embedding = Embedding.load(path / EMBEDDING_FILE)
-    loaded, origin, no_graph = _find_graph(path, record, graph, format, labels)
-    if loaded is not None and not np.array_equal(loaded.names, embedding.nodes):
-        raise RunFolderError(f"{path}: embedding.npz and run.json are of different graphs. Embed again with --force.")
+    loaded, origin, no_graph = _find_graph(path, record, embedding, (graph, format, labels))
     tree, leaves = _read_tree(path, embedding, federated=record.federation is not None)
     return Source(path, record, embedding, loaded, origin, no_graph, tree, leaves, _read_walks(path))
 
 
 def _find_graph(
-    path: Path, record: RunRecord, given: str | None, chosen: str | None, labels: str | None
+    path: Path, record: RunRecord, embedding: Embedding, inputs: tuple[str | None, str | None, str | None]
 ) -> tuple[Graph | None, str | None, Absent | None]:
     """The graph with its labels, its file, and if there is no graph the reason."""
+    given, chosen, labels = inputs
     origin = given or record.input.get("graph")
     try:
-        loaded = _load(origin, chosen or (None if given else record.input.get("format")), labels, record)
+        loaded = _load(origin, chosen or (None if given else record.input.get("format")), labels, record, embedding)
     except (InputError, OSError) as error:
         # The file that run.json names may have been moved since. A graph or labels that the user gave must load.
         if given or labels:
@@ -98,18 +97,14 @@ def _find_graph(
     return loaded, origin, None
 
 
-def _load(origin: str | None, chosen: str | None, labels: str | None, record: RunRecord) -> Graph:
+def _load(origin: str | None, chosen: str | None, labels: str | None, record: RunRecord, embedding: Embedding) -> Graph:
     """Load the graph from this file; InputError unless it is the graph of the run."""
     if record.federation is not None:
         raise InputError("this run was made by a federation, in which no party has the whole graph.")
     if origin is None:
         raise InputError("run.json doesn't name the graph's file. Give it with --graph.")
     graph = load_graph(resolve_graph(origin), format=chosen, labels=labels)
-    if graph.fingerprint() != record.graph.fingerprint:
-        raise InputError(
-            f"{origin}: isn't the graph of this run (its fingerprint differs). Give the graph that was embedded."
-        )
-    return graph
+    return graph_of_run(graph, record, embedding.nodes, origin)
 
 
 def _read_tree(path: Path, embedding: Embedding, *, federated: bool) -> tuple[Tree | None, NDArray[np.int64]]:

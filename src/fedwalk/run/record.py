@@ -12,8 +12,10 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from numpy.typing import NDArray
+
 from fedwalk._version import __version__
-from fedwalk.errors import RunFolderError
+from fedwalk.errors import InputError, RunFolderError
 from fedwalk.graph import Graph
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.protocols.base import Fact
@@ -42,6 +44,16 @@ class GraphFacts:
         """The facts about a graph."""
         cleaning = asdict(graph.cleaning)
         return cls(graph.vertices, graph.edges, graph.isolated, graph.fingerprint(), tuple(graph.notes), cleaning)
+
+
+def graph_of_run(graph: Graph, record: "RunRecord", names: NDArray[Any], origin: str) -> Graph:
+    """The graph with its vertices in the order of the run's vectors; InputError if it isn't the graph of this run."""
+    arranged = graph.arranged(names)
+    same_vertices = arranged.names.astype(str).tolist() == names.astype(str).tolist()
+    if not same_vertices or arranged.fingerprint() != record.graph.fingerprint:
+        what = "its fingerprint differs" if same_vertices else "it has other vertices than the vectors"
+        raise InputError(f"{origin}: isn't the graph of this run ({what}). Give the graph that was embedded.")
+    return arranged
 
 
 @dataclass(frozen=True, slots=True)
