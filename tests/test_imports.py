@@ -136,7 +136,7 @@ def test_no_folder_is_crowded() -> None:
 @pytest.mark.parametrize("module", modules_of("fedwalk.protocols"))
 def test_protocols_know_only_what_is_below_them(module: str) -> None:
     below = ("protocols", "kernels", "privacy", "attacks", "errors", "graph.graph", "graph.pairs")
-    helpers = ("util.parallel", "util.text")
+    helpers = ("util.html", "util.parallel", "util.text")
     # A protocol decides what its vectors are made from; the trainers are functions of arrays.
     trainers = ("embedding.skipgram", "embedding.spectral")
     for name in imports(module):

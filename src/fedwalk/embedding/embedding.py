@@ -1,179 +1,239 @@
-"""The result of a run: one vector per vertex, looked up by name. Independent of how the vectors were trained."""
+"""The result of a run: one vector per node, looked up by the node. Independent of how the vectors were trained."""
 
 import os
-import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from fedwalk.errors import InputError
-from fedwalk.util.files import replace_file
+from fedwalk.graph.names import Names, is_integer, name_nodes
+from fedwalk.util.html import html_table
+from fedwalk.util.text import counted
 
-Name = int | str
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+SHOWN_ROWS, SHOWN_COLUMNS = 5, 6
+"""How much of an embedding a notebook shows."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
-    """One vector per vertex, looked up by the vertex's name.
+    """One vector per node, in the order of the graph's nodes.
+
+    To numpy, scikit-learn and pandas it is the matrix of its vectors: ``np.asarray(e)`` is ``e.vectors``.
+
+    Parameters
+    ----------
+    nodes : sequence of hashable objects
+        The nodes, without repeats; no two may have the same text.
+    vectors : array of shape (nodes, dim)
+        Row i is the vector of ``nodes[i]``.
 
     Attributes
     ----------
-    nodes : array of int64 or str
-        The names of the vertices, without repeats.
+    nodes : array of int64, str or object
+        The nodes, as the graph has them.
     vectors : array of float32, shape (nodes, dim)
         Row i is the vector of ``nodes[i]``.
 
     Examples
     --------
     >>> e = Embedding([10, 20, 30], [[1, 0], [0.9, 0.1], [0, 1]])
-    >>> len(e), e.dim, 20 in e, "20" in e
-    (3, 2, True, True)
-    >>> e["30"].tolist() == e[30].tolist() == [0.0, 1.0]
-    True
-    >>> [name for name, _ in e.most_similar(10, count=2)]
+    >>> e
+    Embedding(3 nodes, 2 dimensions)
+    >>> len(e), e.shape, 20 in e, "20" in e
+    (3, (3, 2), True, True)
+    >>> e[30].tolist(), e[[30, 10]].tolist()
+    ([0.0, 1.0], [[0.0, 1.0], [1.0, 0.0]])
+    >>> [node for node, _ in e.most_similar(10, topn=2)]
     [20, 30]
     >>> round(e.similarity(10, 30), 6)
     0.0
     """
 
+    __slots__ = ("_rows", "nodes", "vectors")
     nodes: NDArray[Any]
     vectors: NDArray[np.float32]
-    # Keys are strings, so that 20 and "20" are the same vertex: names read from text files are often typed as text.
-    _row: dict[str, int] = field(init=False, repr=False)
 
-    def __init__(self, nodes: ArrayLike, vectors: ArrayLike) -> None:
-        names = _as_names(nodes)
-        table = np.ascontiguousarray(vectors, dtype=np.float32)
-        row = {str(name): i for i, name in enumerate(names.tolist())}
-        _check(names, table, row)
-        object.__setattr__(self, "nodes", names)
-        object.__setattr__(self, "vectors", table)
-        object.__setattr__(self, "_row", row)
+    def __init__(self, nodes: ArrayLike | Iterable[Hashable], vectors: ArrayLike) -> None:
+        self.nodes = _as_nodes(nodes)
+        self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._rows: dict[Hashable, int] = {node: row for row, node in enumerate(self.nodes.tolist())}
+        _check(self.nodes, self.vectors, self._rows)
+
+    def __repr__(self) -> str:
+        dimensions = counted(self.dim, "dimension", "dimensions")
+        return f"Embedding({counted(len(self), 'node', 'nodes')}, {dimensions})"
+
+    def _repr_html_(self) -> str:
+        shown = min(self.dim, SHOWN_COLUMNS)
+        more = ["…"] if shown < self.dim else []
+        rows = [
+            [node, *(f"{value:.3f}" for value in vector[:shown]), *more]
+            for node, vector in zip(self.nodes[:SHOWN_ROWS].tolist(), self.vectors, strict=False)
+        ]
+        rows += [["…"] * (1 + shown + len(more))] if len(self) > SHOWN_ROWS else []
+        return html_table(repr(self), ["node", *map(str, range(shown)), *more], rows)
 
     @property
     def dim(self) -> int:
         """Length of a vector."""
         return int(self.vectors.shape[1])
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of nodes, and length of a vector."""
+        return len(self), self.dim
+
+    @property
+    def names(self) -> Names:
+        """The nodes as files hold them: integers or text."""
+        return name_nodes(self.nodes.tolist())[0] if self.nodes.dtype == object else self.nodes
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        converted = self.vectors.astype(dtype or np.float32, copy=bool(copy))
+        if copy is False and converted is not self.vectors:
+            raise ValueError(f"the vectors are float32; as {np.dtype(dtype)} they have to be copied")
+        return converted
+
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def __iter__(self) -> Iterator[Name]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.nodes.tolist())
 
-    def __contains__(self, name: object) -> bool:
-        return str(name) in self._row
+    def __contains__(self, node: object) -> bool:
+        return self._row(node) is not None
 
-    def __getitem__(self, name: Name) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self.vectors[self._find(name)]
-        return vector
+    def __getitem__(self, node: Any) -> NDArray[np.float32]:
+        """The vector of a node, or the rows of a list, an array or a Series of nodes."""
+        if isinstance(node, slice):
+            raise TypeError("an embedding is indexed by nodes; for rows by number, use `vectors`")
+        nodes = _several(node)
+        found: NDArray[np.float32] = self.vectors[
+            self._find(node) if nodes is None else np.array([self._find(one) for one in nodes], np.int64)
+        ]
+        return found
 
-    def similarity(self, a: Name, b: Name) -> float:
-        """The cosine of the angle between the vectors of two vertices; 0 if either vector is zero."""
+    def similarity(self, a: Hashable, b: Hashable) -> float:
+        """The cosine of the angle between the vectors of two nodes; 0 if either vector is zero."""
         return float(_unit(self[a]) @ _unit(self[b]))
 
-    def most_similar(self, name: Name, count: int = 10) -> list[tuple[Name, float]]:
-        """The `count` other vertices with the largest cosine, best first; ties in the order of `nodes`."""
-        row = self._find(name)
+    def most_similar(self, node: Hashable, topn: int = 10) -> list[tuple[Any, float]]:
+        """The `topn` other nodes with the largest cosine, best first; ties in the order of `nodes`."""
+        row = self._find(node)
         cosines = _unit(self.vectors) @ _unit(self.vectors[row])
         order = np.argsort(-cosines, kind="stable")
-        best = order[order != row][: max(0, count)]
+        best = order[order != row][: max(0, topn)]
         return list(zip(self.nodes[best].tolist(), cosines[best].tolist(), strict=True))
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """A data frame with the nodes as its index and a column per dimension; needs pandas."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("to_pandas needs pandas: pip install pandas") from None
+        # Nodes that are tuples would otherwise become an index of several levels.
+        index = pd.Index(self.nodes.tolist(), name="node", tupleize_cols=False)
+        return pd.DataFrame(self.vectors, index=index)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """A data frame with a column ``node`` and a column per dimension; needs polars."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise InputError("to_polars needs polars: pip install polars") from None
+        columns = {str(i): self.vectors[:, i] for i in range(self.dim)}
+        return pl.DataFrame({"node": self.names, **columns})
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``nodes`` and ``vectors`` to an .npz file. An existing file is replaced only by a complete one."""
-        replace_file(Path(path), lambda file: np.savez(file, nodes=self.nodes, vectors=self.vectors))
+        """Write a file, in the format of its suffix. An existing file is replaced only by a complete one.
+
+        .npz (numpy), .parquet and .csv (tables), .txt and .vec (word2vec's text format), .bin (word2vec's binary
+        format), .tsv (for TensorBoard's projector; the names go into a second file, ``….metadata.tsv``). Nodes that are
+        neither integers nor text are written as their text.
+        """
+        from fedwalk.embedding.files import save_embedding
+
+        save_embedding(self, Path(path))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Embedding":
-        """Read a file written by `save`.
+        """Read a file that `save` wrote, or the embedding in a run folder.
 
         Raises
         ------
         InputError
             If the file is missing, damaged or of another format.
         """
-        expected = "expected an .npz file with the arrays 'nodes' and 'vectors', as Embedding.save writes it"
-        try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return cls(arrays["nodes"], arrays["vectors"])
-        except FileNotFoundError:
-            raise InputError(f"{path}: no such file; {expected}") from None
-        except (
-            OSError,
-            EOFError,
-            KeyError,
-            ValueError,
-            TypeError,
-            AttributeError,
-            zipfile.BadZipFile,
-            InputError,
-        ) as error:
-            raise InputError(f"{path}: {expected}, but: {error}") from error
+        from fedwalk.embedding.files import load_embedding
 
-    def save_word2vec(self, path: str | os.PathLike[str]) -> None:
-        """Write word2vec's text format, which gensim's ``KeyedVectors.load_word2vec_format`` reads.
+        return load_embedding(Path(path))
 
-        Raises
-        ------
-        InputError
-            If a name is empty or contains white space, which the format can't represent.
-        """
-        names = [str(name) for name in self]
-        for name in names:
-            if name.split() != [name]:
-                raise InputError(
-                    f"vertex {name!r}: word2vec's format doesn't allow empty names or names with white space; "
-                    "save the embedding as .npz, or rename the vertex"
-                )
-
-        def write(file: BinaryIO) -> None:
-            file.write(f"{len(self)} {self.dim}\n".encode())
-            for name, vector in zip(names, self.vectors, strict=True):
-                # str() of a float32 is the shortest text that reads back as the same float32.
-                file.write(f"{name} {' '.join(map(str, vector))}\n".encode())
-
-        replace_file(Path(path), write)
-
-    def _find(self, name: Name) -> int:
-        row = self._row.get(str(name))
+    def _find(self, node: Any) -> int:
+        row = self._row(node)
         if row is None:
-            close = get_close_matches(str(name), self._row, n=3)
+            close = get_close_matches(str(node), map(str, self), n=3)
             hint = f"; close to it: {', '.join(close)}" if close else ""
-            raise KeyError(f"no vertex {name!r} among {len(self)}{hint}")
+            raise KeyError(f"no node {node!r} among {len(self)}{hint}")
         return row
 
+    def _row(self, node: Any) -> int | None:
+        """The row of a node. 20 and "20" are the same one: names read from files are often typed as text."""
+        try:
+            row = None if isinstance(node, bool | np.bool_) else self._rows.get(node)
+        except TypeError:
+            return None
+        if row is not None or self.nodes.dtype == object:
+            return row
+        text = str(node)
+        if self.nodes.dtype.kind == "i":
+            return self._rows.get(int(text)) if is_integer(text) else None
+        return self._rows.get(text)
 
-def _as_names(nodes: ArrayLike) -> NDArray[Any]:
-    """Names as int64 if they are integers, else as text."""
-    names = np.asarray(nodes)
-    if np.issubdtype(names.dtype, np.integer):
-        return names.astype(np.int64)
-    if names.dtype.kind == "U":
+
+def _several(node: Any) -> list[Any] | None:
+    """The nodes in a list, an array or a Series; None for a single node. A tuple is a single node."""
+    if isinstance(node, list) or np.isscalar(node):
+        return node if isinstance(node, list) else None
+    for name in ("tolist", "to_list"):
+        if hasattr(node, name):
+            return list(getattr(node, name)())
+    return None
+
+
+def _as_nodes(nodes: ArrayLike | Iterable[Hashable]) -> NDArray[Any]:
+    """Integers as int64, text as such, and anything else as an array of objects."""
+    if isinstance(nodes, np.ndarray) and nodes.dtype.kind in "iuU" and nodes.ndim == 1:
+        return nodes.astype(np.int64) if nodes.dtype.kind in "iu" else nodes
+    if isinstance(nodes, np.ndarray) and (nodes.dtype.kind != "O" or nodes.ndim != 1):
+        raise InputError(f"nodes: expected integers, text or objects, one per row; got {nodes.dtype}, {nodes.ndim}-D")
+    names, objects = name_nodes(nodes)  # type: ignore[arg-type]
+    if objects is None:
         return names
-    if names.size == 0:
-        return names.astype(np.int64)
-    raise InputError(f"names of vertices must be integers or text, got an array of {names.dtype}")
+    array = np.empty(len(objects), dtype=object)
+    array[:] = objects
+    return array
 
 
-def _check(names: NDArray[Any], vectors: NDArray[np.float32], row: dict[str, int]) -> None:
-    """Raise InputError unless every invariant of `Embedding` holds."""
-    if names.ndim != 1 or vectors.ndim != 2 or len(names) != len(vectors):
+def _check(nodes: NDArray[Any], vectors: NDArray[np.float32], rows: dict[Hashable, int]) -> None:
+    """Raise InputError unless there is one finite row per node, and no node twice."""
+    if vectors.ndim != 2 or len(nodes) != len(vectors):
         raise InputError(
-            f"an embedding needs one row of numbers per name, got names of shape {names.shape} "
-            f"and vectors of shape {vectors.shape}"
+            f"an embedding needs one row of numbers per node, got {len(nodes)} nodes and vectors of shape "
+            f"{vectors.shape}"
         )
-    if len(row) != len(names):
-        unique, counts = np.unique(names, return_counts=True)
-        raise InputError(f"vertex {unique[counts > 1][0]} appears more than once; every name needs a row of its own")
+    if len(rows) != len(nodes):
+        unique, counts = np.unique(nodes, return_counts=True)
+        raise InputError(f"node {unique[counts > 1][0]} appears more than once; every node needs a row of its own")
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        raise InputError(f"the vector of vertex {names[~finite][0]} contains a number that isn't finite")
+        raise InputError(f"the vector of node {nodes[~finite][0]} contains a number that isn't finite")
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -13,6 +13,8 @@ from typing import Any
 
 from fedwalk.errors import BudgetError, RunFolderError
 from fedwalk.privacy.mechanisms import Mechanism
+from fedwalk.util.html import html_table
+from fedwalk.util.text import counted
 
 UNBOUNDED = "unbounded"
 SLACK = 1e-9
@@ -119,6 +121,19 @@ class Ledger:
     def per_device(self) -> float:
         """ε for one neighbour in one device's neighbour list, of everything released so far."""
         return sum(release.per_device for release in self.releases.values())
+
+    def __repr__(self) -> str:
+        cost = or_unbounded(self.per_edge)
+        budget = "" if self.budget is None else f", budget {self.budget:g}"
+        total = cost if isinstance(cost, str) else f"{cost:g}"
+        return f"Ledger({counted(len(self.releases), 'release', 'releases')}, ε per edge: {total}{budget})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [release.what, release.by, release.times, or_unbounded(release.per_edge), release.why]
+            for release in self.releases.values()
+        ]
+        return html_table(repr(self), ["released", "by", "times", "ε per edge", "why"], rows)
 
     def spend(self, name: str, release: Release) -> bool:
         """Enter a release; False if the name is already there, because repeating a release is free."""

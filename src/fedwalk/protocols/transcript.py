@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedwalk.protocols.messages import Message
+from fedwalk.util.html import html_table
+from fedwalk.util.text import counted
 
 
 @dataclass(slots=True)
@@ -37,6 +39,17 @@ class Transcript:
     def of(cls, kinds: Iterable[type[Message]]) -> "Transcript":
         """An empty transcript that lists these kinds of messages in this order."""
         return cls({kind.phase: Traffic(kind.route, kind.observers) for kind in kinds})
+
+    def __repr__(self) -> str:
+        count, size = (sum(getattr(entry, name) for entry in self.traffic.values()) for name in ("count", "bytes"))
+        return f"Transcript({counted(count, 'message', 'messages')}, {counted(size, 'byte', 'bytes')})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [phase, entry.route, f"{entry.count:,}", f"{entry.bytes:,}", ", ".join(entry.observers)]
+            for phase, entry in self.traffic.items()
+        ]
+        return html_table(repr(self), ["phase", "route", "messages", "bytes", "seen by"], rows)
 
     def record(self, message: Message) -> None:
         """Count one message."""

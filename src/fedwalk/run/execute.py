@@ -78,7 +78,7 @@ def run(graph: Graph, settings: Settings, stages: StageRunner | None = None, ear
     stages.transcript = Transcript.of(protocol.messages)
     vectors = np.zeros((graph.vertices, settings.dim), np.float32)
     vectors[taking_part] = _checked(protocol.simulate(active, settings, stages), (active.vertices, settings.dim))
-    return Run(Embedding(graph.names, vectors), settings, stages, taking_part, ledger)
+    return Run(Embedding(graph.nodes, vectors), settings, stages, taking_part, ledger)
 
 
 def _checked(vectors: Vectors, shape: tuple[int, int]) -> Vectors:
@@ -207,7 +207,7 @@ def write_results(graph: Graph, finished: Run, path: Path, keep_walks: bool) -> 
     """Write the embedding, the tree with its leaves' names, and on request the walks, as rows of the embedding."""
     embedding = finished.embedding
     origin = np.array("simulation")
-    arrays = {"nodes": embedding.nodes, "vectors": embedding.vectors, "origin": origin}
+    arrays = {"nodes": embedding.names, "vectors": embedding.vectors, "origin": origin}
     write_arrays(path / EMBEDDING_FILE, arrays)
     stage = find_protocol(finished.settings.protocol).tree
     if stage is not None and finished.stages.has(stage):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk._version import __version__
+from fedwalk.embedding.files import EMBEDDING_FILE as EMBEDDING_FILE
 from fedwalk.errors import RunFolderError
 from fedwalk.protocols.registry import package_of
 from fedwalk.protocols.stages import Stage
@@ -28,7 +29,6 @@ from fedwalk.settings import Settings, load_settings
 from fedwalk.util import files
 from fedwalk.util.files import PARTIAL, make_private_folder, partial_of, write_file
 
-EMBEDDING_FILE = "embedding.npz"
 TREE_FILE = "tree.npz"
 WALKS_FILE = "walks.npy"
 SETTINGS_FILE = "settings.toml"
