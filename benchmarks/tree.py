@@ -58,7 +58,7 @@ def measure(graph: Graph, seed: int, ratios: list[float], options: argparse.Name
     for builder in BUILDERS:
         began = time.perf_counter()
         model = FedWalk(tree=builder, num_walks=options.num_walks, seed=seed)
-        embedding = model.fit(graph, **shared)
+        embedding = model.fit(graph, **shared).embedding_
         shared = {"bins": model.bins_, "degree_vectors": model.degree_vectors_}
         if graph.labels is not None:
             results = evaluate(embedding, graph, train_ratios=ratios, splits=options.splits)

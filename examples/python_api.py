@@ -6,7 +6,7 @@ graph = fedwalk.social_network(vertices=300, mean_degree=12, communities=4, seed
 
 # FedWalk as the paper describes it. Its epsilon is nominal: a noise scale, no guarantee.
 paper = fedwalk.FedWalk(epsilon=2, num_walks=20, dim=32, seed=0)
-vectors = paper.fit(graph)
+vectors = paper.fit_transform(graph)
 print(paper, "->", vectors.vectors.shape, f"{paper.walks_.hops_per_walk:.1f} hops per walk")
 
 # The same graph under protocol ldp: epsilon is the proved total per edge of the whole run.

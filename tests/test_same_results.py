@@ -73,7 +73,7 @@ def digests_of(graph: fedwalk.Graph, changes: dict[str, Any]) -> dict[str, str]:
     """Run a case and digest every stage that the estimator shows."""
     estimator: Any = fedwalk.DeepWalk if changes.get("protocol") == "deepwalk" else fedwalk.FedWalk
     model = estimator(**{**SMALL, **changes})
-    values = {"vectors": digest(model.fit(graph).vectors)}
+    values = {"vectors": digest(model.fit_transform(graph).vectors)}
     protocol = model.settings_.protocol
     if protocol == "paper":
         values["bins"] = digest(model.bins_)

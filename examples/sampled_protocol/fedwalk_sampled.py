@@ -212,5 +212,5 @@ if __name__ == "__main__":
     if PROTOCOL.name not in protocol_names():  # installed, it is found through its entry point
         register(PROTOCOL)
     network = fedwalk.social_network(vertices=200, mean_degree=10, communities=4, seed=0)
-    model = fedwalk.FedWalk(protocol="sampled", keep=0.7, num_walks=10, dim=16, seed=0)
-    print(model, "->", model.fit(network).vectors.shape, "epsilon per edge:", model.ledger_.per_edge)
+    model = fedwalk.FedWalk(protocol="sampled", options={"keep": 0.7}, num_walks=10, dim=16, seed=0)
+    print(model, "->", model.fit_transform(network).shape, "epsilon per edge:", model.ledger_.per_edge)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fedwalk.estimators import DeepWalk, FedWalk
     from fedwalk.evaluation import evaluate
     from fedwalk.graph import Graph, Labels, load_graph, load_labels, social_network
+    from fedwalk.node_embedding import NodeEmbedding
     from fedwalk.protocols.paper.walks import expected_hops
     from fedwalk.settings import Settings
 
@@ -29,6 +30,7 @@ _HOME = {  # the module that defines each public name
     "social_network": "graph",
     "DeepWalk": "estimators",
     "FedWalk": "estimators",
+    "NodeEmbedding": "node_embedding",
     "expected_hops": "protocols.paper.walks",
     "Settings": "settings",
 }
@@ -41,6 +43,7 @@ __all__ = [
     "FedWalkWarning",
     "Graph",
     "Labels",
+    "NodeEmbedding",
     "Settings",
     "__version__",
     "evaluate",

@@ -31,7 +31,7 @@ def test_json_holds_the_scores_of_the_library(
     assert outcome.code == 0
     record = json.loads(outcome.out)
     assert (record["rule"], record["splits"], record["seed"]) == ("threshold", 4, 2)
-    embedding = FedWalk(**SETTINGS).fit(network)
+    embedding = FedWalk(**SETTINGS).fit_transform(network)
     expected = evaluate(embedding, network, train_ratios=(0.3, 0.6), splits=4, seed=2, rule="threshold")
     for given, score in zip(record["scores"], expected, strict=True):
         assert given["train_ratio"] == score.train_ratio

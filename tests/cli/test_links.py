@@ -24,7 +24,7 @@ def test_json_holds_the_scores_of_the_library(
     assert outcome.code == 0
     record = json.loads(outcome.out)
     split = split_edges(load_graph(network_file), 0.3, SETTINGS["seed"])
-    embedding = model(**SETTINGS).fit(split.training)
+    embedding = model(**SETTINGS).fit_transform(split.training)
     assert (record["held_out"], record["non_edges"]) == (len(split.held_out), len(split.non_edges))
     assert (record["protocol"], record["settings"]["dim"]) == (protocol, 8)
     expected = [score_links(embedding, split, method, SETTINGS["seed"]) for method in METHODS]

@@ -21,7 +21,7 @@ from fedwalk.graph import Graph, Labels, load_graph
 
 @pytest.fixture(scope="module")
 def embedding(network: Graph) -> Embedding:
-    return DeepWalk(**SETTINGS).fit(network)
+    return DeepWalk(**SETTINGS).fit_transform(network)
 
 
 def ring(n: int, *labels: list[int]) -> Graph:

@@ -224,7 +224,7 @@ def test_the_seed_chooses_training_pairs_where_there_are_too_many_and_chunks_cha
 
 def test_deepwalk_predicts_links_of_a_social_network_and_shuffled_vectors_do_not() -> None:
     split = split_edges(social_network(vertices=300, mean_degree=12, communities=6, mixing=0.1, seed=1))
-    embedding = DeepWalk(num_walks=10, dim=16, threads=1).fit(split.training)
+    embedding = DeepWalk(num_walks=10, dim=16, threads=1).fit_transform(split.training)
     for method in ("hadamard", "l1", "l2", "cosine", "dot"):
         score = score_links(embedding, split, method)
         assert min(score.auc, score.average_precision) > 0.65

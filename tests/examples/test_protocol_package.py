@@ -186,8 +186,9 @@ def test_without_the_package_the_protocol_is_unknown(graph: Path, tmp_path: Path
 
 PROGRAM = """
 import fedwalk
-model = fedwalk.FedWalk(protocol="sampled", keep=0.7, num_walks=3, walk_length=12, dim=8, threads=1, seed=5)
-embedding = model.fit({graph!r})
+own = {{"keep": 0.7}}
+model = fedwalk.FedWalk(protocol="sampled", options=own, num_walks=3, walk_length=12, dim=8, threads=1, seed=5)
+embedding = model.fit_transform({graph!r})
 print(embedding.vectors.shape, model.ledger_.per_edge, model.transcript_.traffic["samples"].count)
 print(fedwalk.Settings(protocol="sampled", own=(("keep", 0.2),)).value("keep"))
 """

@@ -50,7 +50,7 @@ def test_the_embedding_is_that_of_the_estimator(network: Graph, tmp_path: Path) 
         assert sorted(arrays) == ["nodes", "origin", "vectors"]
         assert arrays["vectors"].dtype == np.float32
         assert arrays["nodes"].tolist() == network.names.tolist()
-        assert arrays["vectors"].tobytes() == FedWalk(**SETTINGS).fit(network).vectors.tobytes()
+        assert arrays["vectors"].tobytes() == FedWalk(**SETTINGS).fit_transform(network).vectors.tobytes()
 
 
 def test_the_tree_is_a_linkage_with_its_leaves_named(network: Graph, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_deepwalk_sends_nothing_and_builds_no_tree(network: Graph, tmp_path: Pat
     assert record["messages"] == {}
     assert record["nominal_epsilon"] is None
     assert not (tmp_path / "tree.npz").exists()
-    vectors = DeepWalk(**SETTINGS).fit(network).vectors
+    vectors = DeepWalk(**SETTINGS).fit_transform(network).vectors
     assert Embedding.load(tmp_path / "embedding.npz").vectors.tobytes() == vectors.tobytes()
 
 

@@ -38,7 +38,7 @@ def micro_f1(embedding: fedwalk.Embedding, graph: fedwalk.Graph) -> float:
 
 def test_fedwalk_keeps_94_percent_of_deepwalks_micro_f1(graph: fedwalk.Graph, model: fedwalk.FedWalk) -> None:
     ours = micro_f1(model.run_.embedding, graph)
-    baseline = micro_f1(fedwalk.DeepWalk(num_walks=WALKS).fit(graph), graph)
+    baseline = micro_f1(fedwalk.DeepWalk(num_walks=WALKS).fit_transform(graph), graph)
     assert baseline > 0.37
     assert ours >= 0.94 * baseline
 
@@ -77,6 +77,6 @@ def test_memory_stays_below_an_n_by_n_matrix() -> None:
 def test_proved_privacy_leaves_vectors_worth_having(graph: fedwalk.Graph, epsilon: float, least: float) -> None:
     """One noise seed, T_R = 0.5; over the seeds micro-F1 varies by about 0.003 (docs/privacy.md)."""
     model = fedwalk.FedWalk(protocol="ldp", epsilon=epsilon, seed=7)
-    (score,) = fedwalk.evaluate(model.fit(graph), graph, train_ratios=[0.5], splits=5)
+    (score,) = fedwalk.evaluate(model.fit_transform(graph), graph, train_ratios=[0.5], splits=5)
     assert score.micro_f1 >= least
     assert model.ledger_.per_edge == epsilon

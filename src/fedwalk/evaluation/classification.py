@@ -69,7 +69,7 @@ def evaluate(
     --------
     >>> import fedwalk
     >>> graph = fedwalk.social_network(vertices=200, communities=3, seed=1)
-    >>> embedding = fedwalk.DeepWalk(num_walks=5, dim=16, threads=1).fit(graph)
+    >>> embedding = fedwalk.DeepWalk(num_walks=5, dim=16, threads=1).fit_transform(graph)
     >>> score, = fedwalk.evaluate(embedding, graph, train_ratios=[0.5], splits=3)
     >>> 0.4 < score.micro_f1 <= 1
     True

@@ -133,7 +133,7 @@ def score_links(embedding: Embedding, split: LinkSplit, method: str = "hadamard"
     >>> import fedwalk
     >>> graph = fedwalk.social_network(vertices=300, mean_degree=12, communities=6, mixing=0.1, seed=1)
     >>> split = split_edges(graph)
-    >>> score = score_links(fedwalk.DeepWalk(num_walks=10, dim=16, threads=1).fit(split.training), split)
+    >>> score = score_links(fedwalk.DeepWalk(num_walks=10, dim=16, threads=1).fit_transform(split.training), split)
     >>> 0.7 < score.auc < 1, score.pairs
     (True, 720)
     """

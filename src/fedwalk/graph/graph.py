@@ -157,6 +157,10 @@ class Graph:
         edges = counted(self.edges, "edge", "edges") if self.weights is None else f"{self.edges:,} weighted edges"
         return f"Graph({counted(self.vertices, 'vertex', 'vertices')}, {edges}{labels})"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Graph":
+        """Itself: a graph can't be changed, and may be large."""
+        return self
+
     @property
     def nodes(self) -> list[Any]:
         """The nodes as the input has them, in its order: row i of every result belongs to ``nodes[i]``."""

@@ -80,7 +80,7 @@ def test_four_holders_walk_as_the_simulation_does_bit_for_bit(
 ) -> None:
     folder, record = runs["paper"]
     model = FedWalk(**CHOSEN)
-    expected = model.fit(graph)
+    expected = model.fit_transform(graph)
     embedding = Embedding.load(folder / "embedding.npz")
     assert np.array_equal(np.load(folder / "walks.npy"), model.walks_.sequences)
     assert record["messages"] == model.transcript_.as_dict()
@@ -97,7 +97,7 @@ def test_four_holders_report_as_the_simulation_does_bit_for_bit(
 ) -> None:
     folder, record = runs["ldp"]
     model = FedWalk(**PRIVATE)
-    assert np.array_equal(Embedding.load(folder / "embedding.npz").vectors, model.fit(graph).vectors)
+    assert np.array_equal(Embedding.load(folder / "embedding.npz").vectors, model.fit_transform(graph).vectors)
     assert record["messages"] == model.transcript_.as_dict()
     assert record["ledger"]["per_edge"] == 5.0
 

@@ -90,7 +90,7 @@ def test_paper_over_holders_is_paper_as_simulated_bit_for_bit(
     result = run(federation, federation.holders(), tmp_path / "run", CHOSEN)
     model = FedWalk(**CHOSEN)
     with pytest.warns(FedWalkWarning, match="isolated"):
-        expected = model.fit(graph)
+        expected = model.fit_transform(graph)
     assert np.array_equal(np.load(tmp_path / "run" / "walks.npy"), model.walks_.sequences)
     assert np.array_equal(result.embedding.vectors, expected.vectors)
     assert np.array_equal(result.embedding.nodes, expected.nodes)
@@ -107,7 +107,7 @@ def test_ldp_over_holders_is_ldp_as_simulated_bit_for_bit(
     chosen = {**LDP, "embed": embed}
     record = federation.run(federation.holders(), Settings(**chosen), tmp_path / "run")
     model = FedWalk(**chosen)
-    expected, embedding = model.fit(graph), Embedding.load(tmp_path / "run" / "embedding.npz")
+    expected, embedding = model.fit_transform(graph), Embedding.load(tmp_path / "run" / "embedding.npz")
     assert np.array_equal(embedding.vectors, expected.vectors)
     assert np.array_equal(embedding.nodes, expected.nodes)
     assert record["messages"] == model.transcript_.as_dict()
