@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, print_notes
 from fedwalk.cli.embed import add_settings, chosen_inputs, flags_over, given_flags
 from fedwalk.cli.evaluate import parse_ratios
-from fedwalk.errors import FedWalkWarning, SettingsError
+from fedwalk.errors import SettingsError
 from fedwalk.settings import PRESETS, Settings, read_toml
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def call(options: argparse.Namespace) -> int:
     for name in ("seeds", "splits"):
         if getattr(options, name) < 1:
             raise SettingsError(f"{name} = {getattr(options, name)}: at least 1.")
-    # A note about the graph or the settings would otherwise be printed for every trial.
-    warnings.simplefilter("once", FedWalkWarning)
+    _show_notes_once()
     from fedwalk.cli.show import StageBars, print_json
     from fedwalk.experiments.plots import check_available
     from fedwalk.experiments.settings_sweep.definition import check
@@ -125,6 +124,20 @@ def call(options: argparse.Namespace) -> int:
     print(f"Page:    {options.output}/index.html")
     print(f"Tables:  {options.output}/summary.csv, {options.output}/results.csv, {options.output}/sweep.json")
     return 0
+
+
+def _show_notes_once() -> None:
+    """Print a note about the graph or the settings once and not for every trial; `main` undoes this at its end."""
+    show = warnings.showwarning
+    shown = set()
+
+    # Not the filter "once": it forgets what was shown whenever a library changes the filters for a while.
+    def show_once(message: Warning | str, category: type[Warning], *others: Any, **named: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            show(message, category, *others, **named)
+
+    warnings.showwarning = show_once
 
 
 def chosen_sweep(options: argparse.Namespace) -> "Sweep":

@@ -11,7 +11,7 @@ from fedwalk.experiments.settings_sweep.results import Measure, Row, Summary, Sw
 from fedwalk.util.text import counted
 
 MAX_CHARTS = 6
-"""With more combinations of further settings than this, a measure has no charts: the table is clearer."""
+"""With more than two varied settings, every combination of the further ones has a chart; none if there are more."""
 LOG_RANGE = 100
 """If the values of a setting span at least this factor, its axis is logarithmic."""
 GAP = 0.4
@@ -23,10 +23,9 @@ PREFIX = "sweep-"
 
 def present(results: SweepResults, note: str) -> list[Outcome]:
     """The sections of the page: the summary first, then every trial; `note` says how the trials were scored."""
-    charts = all_charts(results)
-    text = f"{' '.join(highlights(results))} {note}"
+    text = " ".join((*highlights(results), note))
     return [
-        Outcome("summary", "Summary", text.strip(), [results.summary_table()], charts, []),
+        Outcome("summary", "Summary", text, [results.summary_table()], all_charts(results), []),
         Outcome("trials", "Trials", "One row per combination and seed.", [results.trials_table()], [], []),
     ]
 

@@ -95,7 +95,7 @@ def link_measures() -> list[Measure]:
     return [
         Measure(f"{name}@{method}", f"{title}, {method}", short, "{:.4f}".format)
         for method in LINK_METHODS
-        for name, title, short in (("auc", "AUC", "AUC"), ("average_precision", "average precision", "precision"))
+        for name, title, short in (("auc", "AUC", "AUC"), ("average_precision", "average precision", "avg precision"))
     ]
 
 
