@@ -204,8 +204,9 @@ def print_summary(sweep: "Sweep", results: "SweepResults") -> None:
     names = ", ".join(one.name for one in sweep.varied)
     header = [names, *(measure.short for measure in (*scores, *costs)), "proved ε"]
     seeds = len(sweep.seeds)
-    spread = f"mean ± sample standard deviation over {seeds} seeds" if seeds > 1 else "one seed, no deviation"
-    print_table(sweep.setup.title, header, rows, f"{sweep.note}\n{spread}; hops per walk; bytes and time per run")
+    deviation = " ± sample standard deviation" if scores else ""
+    spread = f"mean{deviation} over {seeds} seeds" if seeds > 1 else "one seed, no deviation"
+    print_table(sweep.setup.title, header, rows, f"{sweep.note}\n{spread}; hops per walk, bytes and time per run")
 
 
 def command_line(options: argparse.Namespace) -> str:

@@ -34,6 +34,11 @@ TREE_STAGES = tuple(stage.name for stage in (BINS, VECTORS, TREE, ENCODER))
 """Stages whose values trials can share, because they don't depend on the walks."""
 SHARED_COSTS = (*TREE_STAGES, MATRICES.name)
 """Stages that needn't run if those values are there. The matrices are needed only to compute the tree."""
+AFTER_TREE = (
+    "walk_length", "num_walks", "predict", "predictor", "burst", "embed", "dim", "window", "negative", "threads",
+    "budget",
+)  # fmt: skip
+"""Settings that don't change those stages. Any other may, also one that is added later."""
 LINK_METHODS = ("hadamard", "cosine")
 
 
@@ -76,11 +81,10 @@ def plan(trials: Iterable[Trial]) -> list[Trial]:
     return sorted(joined, key=lambda trial: (trial.held_out, _tree_key(trial.settings), trial.settings.num_walks))
 
 
-def _tree_key(settings: Settings) -> tuple[Any, ...]:
-    return (
-        settings.protocol, settings.runtime, settings.seed, settings.num_bins or 0, settings.epsilon, settings.tree,
-        settings.encoder,
-    )  # fmt: skip
+def _tree_key(settings: Settings) -> tuple[str, ...]:
+    """The settings that trials with the same tree must have in common."""
+    # As text, because values of different types can't be sorted.
+    return tuple(f"{name} {value}" for name, value in settings.as_dict().items() if name not in AFTER_TREE)
 
 
 class Trials:
