@@ -6,6 +6,7 @@ import json
 import re
 import statistics
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from fedwalk.evaluation import score_links, split_edges
 from fedwalk.experiments import trials
 from fedwalk.experiments.settings_sweep import definition
 from fedwalk.graph import Graph, load_graph
+from fedwalk.protocols import registry
+from fedwalk.protocols.deepwalk.protocol import PROTOCOL as DEEPWALK
 from fedwalk.run.execute import run
-from fedwalk.settings import Settings
+from fedwalk.settings import Setting, Settings
 
 VARIED = ("--vary", "epsilon=0.5,2", "--vary", "predict=0,0.4")
 QUICK = ("--num-walks", "2", "--walk-length", "8", "--dim", "4", "--threads", "1", "--splits", "1", "--no-figures")
@@ -218,6 +221,25 @@ def test_costs_can_be_measured_without_any_score(fedwalk: Command, network_file:
     assert list(read(tmp_path / "results.csv")[0]) == [
         "predictor", "seed", "hops_per_walk", "messages", "bytes", "seconds", "proved_epsilon",
     ]  # fmt: skip
+
+
+def test_settings_of_another_packages_protocol_can_be_varied(
+    fedwalk: Command, network_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    own = (Setting("keep", 0.5, "share of edges"), Setting("rounds", 1, "rounds"))
+    registry.register(replace(DEEPWALK, name="other", settings=own))
+    flags = ("--rounds", 3, "--seeds", 1, "--score", "none", "-o", tmp_path, "--json", *QUICK)
+    for chosen in (
+        ("--protocol", "other", "--vary", "keep=0.5,1"),
+        ("--vary", "protocol=other", "--vary", "keep=0.5,1"),
+    ):
+        record = json.loads(fedwalk("sweep", network_file, *chosen, *flags).out)
+        kept = [(trial["settings"]["keep"], trial["settings"]["rounds"]) for trial in record["trials"]]
+        assert kept == [(0.5, 3), (1.0, 3)]
+    mixed = fedwalk("sweep", network_file, "--vary", "protocol=other,paper", "--vary", "keep=1", *flags[2:])
+    assert "the combination protocol = paper, keep = 1: " in mixed.err
+    assert "there is no setting 'keep'" in mixed.err
 
 
 @pytest.mark.parametrize(

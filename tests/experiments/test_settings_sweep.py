@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fedwalk.errors import SettingsError
@@ -17,6 +18,7 @@ from fedwalk.experiments.trials import Trial, Trials
 from fedwalk.graph import Graph
 from fedwalk.protocols import registry
 from fedwalk.protocols.deepwalk.protocol import PROTOCOL as DEEPWALK
+from fedwalk.protocols.stages import Stage, Stages, Vectors, array_stage
 from fedwalk.run.execute import run
 from fedwalk.settings import Setting, Settings
 
@@ -103,6 +105,22 @@ def test_a_trial_counts_the_messages_of_a_shared_tree_as_its_own(network: Graph,
             sum(phase.count for phase in traffic),
             sum(phase.bytes for phase in traffic),
         )
+
+
+def test_stages_of_other_protocols_are_not_shared(
+    network: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A stage with the name of one of ours, whose value depends on a setting that our tree doesn't depend on.
+    stage: Stage[Any] = array_stage("tree")
+
+    def simulate(graph: Graph, settings: Settings, stages: Stages) -> Vectors:
+        vectors: Vectors = stages.run(stage, lambda _: np.ones((graph.vertices, settings.dim), np.float32))
+        return vectors
+
+    monkeypatch.setattr(registry, "_registered", {})
+    registry.register(replace(DEEPWALK, name="other", stages=(stage,), simulate=simulate))
+    trials = [Trial(replace(QUICK, protocol="other", dim=dim)) for dim in (2, 3)]
+    assert len(Trials(setup(network), tmp_path).measure(trials)) == 2
 
 
 def test_progress_covers_only_trials_that_run_and_never_goes_back(network: Graph, tmp_path: Path) -> None:
