@@ -160,6 +160,9 @@ def test_only_new_trials_are_computed(
     assert sweep("0", "--seeds", 1, "--rule", "threshold") == [0.0]
     assert sweep("0", "--seeds", 1, "--train-ratio", 0.7) == [0.0]
     assert sweep("0", "--seeds", 1, "--score", "links") == [0.0]
+    # A new ratio needs the embedding again; a repeated one counts once.
+    assert sweep("0", "--seeds", 1, "--train-ratio", "0.2,0.7,0.2") == [0.0]
+    assert [name for name in read(tmp_path / "results.csv")[0] if "micro" in name] == ["micro_f1@0.7", "micro_f1@0.2"]
     assert sweep("0", "--seeds", 1) == []
 
 

@@ -150,7 +150,7 @@ def chosen_sweep(options: argparse.Namespace) -> "Sweep":
     inputs = chosen_inputs(options, config.pop("input", {}))
     varied = chosen_varied(options, config)
     combinations = combine(varied, lambda values: flags_over(options, config, values))
-    settings, ratios = combinations[0].settings, tuple(parse_ratios(options.train_ratio))
+    settings, ratios = combinations[0].settings, tuple(sorted(set(parse_ratios(options.train_ratio))))
     title, graph, dataset = find_graph(str(inputs["graph"]), file_format=inputs["format"], labels=options.labels)
     print_notes(graph)
     names = " and ".join(one.name for one in varied)

@@ -127,7 +127,7 @@ class Trials:
         # Without `threads`, which changes scores only within the spread of repeated runs.
         identity = {
             "fedwalk": __version__, "package": package_of(trial.settings.protocol), "graph": self._fingerprint,
-            "held_out": trial.held_out, "scoring": scoring, **replace(trial.settings, threads=None).as_dict(),
+            "held_out": trial.held_out, "scoring": scoring, "settings": replace(trial.settings, threads=None).as_dict(),
         }  # fmt: skip
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
         return self._folder / f"{digest}.json"
