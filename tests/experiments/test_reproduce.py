@@ -145,7 +145,7 @@ def synthetic(setup: Setup, change: float) -> Results:
         for seed, settings in enumerate(for_seeds(setup, settings_)):
             factor = 1 + change / 100 if method == "FedWalk" else 1.0
             scores = {f"{s}@{r:g}": (0.4 + 0.001 * seed) * factor for s in figure_5.SCORES for r in setup.ratios}
-            measured[settings, 0.0] = Measured(scores, 30.0, 100.0, 1.0)
+            measured[settings, 0.0] = Measured(scores, 30.0, 100.0, 1.0, 6000, 20_000)
     return Results(setup, measured)
 
 

@@ -27,6 +27,7 @@ first steps:
   fedwalk report run                    show a run as one HTML page
   fedwalk embed graph.edges -o private --protocol ldp --epsilon 6
   fedwalk audit private                 measure what each observer learns, and epsilon
+  fedwalk sweep graph.edges --labels labels.txt --vary epsilon=0.5,1,2 -o sweep
   fedwalk reproduce blogcatalog -o results
   fedwalk federate demo                 a server and four holders as processes on this machine
 
@@ -36,7 +37,7 @@ The `paper` protocol is not differentially private, whatever its epsilon. `ldp` 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser with all commands."""
-    from fedwalk.cli import audit, data, demo, embed, evaluate, federate, links, report, reproduce
+    from fedwalk.cli import audit, data, demo, embed, evaluate, federate, links, report, reproduce, sweep
 
     parser = argparse.ArgumentParser(
         prog="fedwalk",
@@ -46,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=LazyParser)
-    for module in (demo, embed, evaluate, report, audit, links, reproduce, data, federate):
+    for module in (demo, embed, evaluate, report, audit, links, sweep, reproduce, data, federate):
         module.add_parser(commands)
     return parser
 
@@ -96,7 +97,7 @@ def _call(options: argparse.Namespace) -> int:
 
 def _resume_hint(options: argparse.Namespace) -> str:
     """How to continue after an interrupt."""
-    if options.command == "reproduce":
+    if options.command in ("reproduce", "sweep"):
         return " Finished trials are kept: run the same command again to continue."
     if options.command == "federate" and getattr(options, "action", "") == "run":
         return " The server has stopped the run. Finished phases are kept: continue with --resume."

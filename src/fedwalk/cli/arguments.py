@@ -125,6 +125,11 @@ def load_input(inputs: dict[str, str | None]) -> "Graph":
     from fedwalk.graph.datasets import resolve_graph
 
     graph = load_graph(resolve_graph(str(inputs["graph"])), format=inputs["format"])
+    print_notes(graph)
+    return graph
+
+
+def print_notes(graph: "Graph") -> None:
+    """Print what was repaired or ignored while the graph was loaded, on standard error."""
     for note in graph.notes:
         print(f"fedwalk: note: {note}", file=sys.stderr)
-    return graph

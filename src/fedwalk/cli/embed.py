@@ -163,12 +163,12 @@ def chosen_settings(options: argparse.Namespace) -> tuple[Settings, dict[str, st
     return flags_over(options, config), inputs
 
 
-def flags_over(options: argparse.Namespace, config: dict[str, Any]) -> Settings:
-    """The settings of a file, overridden by --preset and by flags."""
+def flags_over(options: argparse.Namespace, config: dict[str, Any], varied: dict[str, Any] | None = None) -> Settings:
+    """The settings of a file, overridden by --preset, by flags, and by the values of one trial of a sweep."""
     flags = given_flags(options)
     # Validated only together: a flag may correct a value of the file that would be refused alone.
     preset = PRESETS[options.preset] if options.preset else {}
-    chosen = {**config, **preset, **flags}
+    chosen = {**config, **preset, **flags, **(varied or {})}
     # The flags of a protocol's own settings are text until it is known which protocol is meant.
     own = find_protocol(chosen.get("protocol", Settings().protocol)).settings
     typed = {one.name: one.from_text(flags[one.name]) for one in own if one.name in flags}

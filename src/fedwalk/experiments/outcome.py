@@ -26,7 +26,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart, with a standard deviation at each point."""
+    """One line of a chart, with a standard deviation at each point; no deviations if there is only one seed."""
 
     label: str
     x: list[float]
@@ -36,7 +36,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart; `levels` are horizontal reference lines, by name."""
+    """A chart; `levels` are horizontal reference lines, by name.
+
+    With `x_names`, the x axis has these names at 0, 1, … in place of numbers, and points aren't joined by lines.
+    """
 
     name: str
     title: str
@@ -45,6 +48,7 @@ class Chart:
     series: list[Series]
     levels: dict[str, float] = field(default_factory=dict)
     x_log: bool = False
+    x_names: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,17 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         axes = figure.add_subplot()
         for series, marker, colour in zip(chart.series, cycle(MARKERS), cycle(COLOURS), strict=False):
-            axes.errorbar(series.x, series.y, yerr=series.spread, label=series.label, marker=marker, color=colour,
-                          capsize=3, linewidth=1.5, markersize=5)  # fmt: skip
+            axes.errorbar(series.x, series.y, yerr=series.spread or None, label=series.label, marker=marker,
+                          color=colour, linestyle="none" if chart.x_names else "-", capsize=3, linewidth=1.5,
+                          markersize=5)  # fmt: skip
         for style, (label, level) in zip(cycle(LEVEL_STYLES), chart.levels.items(), strict=False):
             axes.axhline(level, linestyle=style, color="#555555", label=label)
         places = sorted({x for series in chart.series for x in series.x})
-        if len(places) <= MAX_TICKS and not chart.x_log:
+        if chart.x_names:
+            axes.set_xticks(range(len(chart.x_names)), chart.x_names)
+            # Room beside the first and the last point.
+            axes.set_xlim(-0.5, len(chart.x_names) - 0.5)
+        elif len(places) <= MAX_TICKS and not chart.x_log:
             axes.set_xticks(places)
         if chart.x_log:
             axes.set_xscale("log")

@@ -30,6 +30,7 @@ class Setup:
     seeds: int = 3
     splits: int = 5
     threads: int | None = None
+    rule: str = "known-count"
 
     @property
     def usual_bins(self) -> int:
@@ -66,7 +67,7 @@ FLICKR = (tuple(i / 100 for i in range(1, 11)), (0.01, 0.02, 0.09, 0.1), (5, 7, 
 
 def set_up(name: str, *, seeds: int = 3, splits: int = 5, num_walks: int = 80, threads: int | None = None) -> Setup:
     """The setup for the name of a dataset or generated graph, or for a graph file; γ is capped at `num_walks`."""
-    title, graph, dataset = _find(name)
+    title, graph, dataset = find_graph(name)
     if graph.labels is None:
         need = "the paper's experiments need them. Use a dataset, or a .mat file with a `group` matrix"
         raise InputError(f"{name}: the graph has no labels, but {need}.")
@@ -87,11 +88,13 @@ def largest_bins(graph: Graph) -> int:
     return max(1, math.floor(math.log(graph.vertices - graph.isolated)))
 
 
-def _find(name: str) -> tuple[str, Graph, str | None]:
-    """A title, the graph, and the name of the dataset if it is one."""
+def find_graph(
+    name: str, *, file_format: str | None = None, labels: str | None = None
+) -> tuple[str, Graph, str | None]:
+    """A title, the graph, and the name of the dataset if it is one; `labels` is a file that replaces its labels."""
     if name in GENERATED:
         title, make = GENERATED[name]
-        return f"{name} ({title})", make(), None
+        return f"{name} ({title})", load_graph(make(), labels=labels), None
     if name in DATASETS:
         if not is_downloaded(name) and f"{name}-like" in GENERATED:
             raise InputError(
@@ -99,5 +102,5 @@ def _find(name: str) -> tuple[str, Graph, str | None]:
                 "generated graph of its size, marked as generated in every table and figure."
             )
         # Titles have the form "name: what the vertices are, …".
-        return DATASETS[name].title.split(":")[0], load_graph(path(name)), name
-    return Path(name).name, load_graph(resolve_graph(name)), None
+        return DATASETS[name].title.split(":")[0], load_graph(path(name), labels=labels), name
+    return Path(name).name, load_graph(resolve_graph(name), format=file_format, labels=labels), None
