@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
@@ -13,8 +15,21 @@ import pytest
 from fedwalk.cli import main
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.experiments import figure_5, trials
-from fedwalk.experiments.outcome import Claim, Outcome, Results, Table, compare, for_seeds, trials_of
-from fedwalk.experiments.publish import Edition, publish, read_claims
+from fedwalk.experiments.outcome import (
+    CLOSE,
+    DIFFERS,
+    REPRODUCED,
+    UNTESTED,
+    VERDICTS,
+    Claim,
+    Outcome,
+    Results,
+    Table,
+    compare,
+    for_seeds,
+    trials_of,
+)
+from fedwalk.experiments.publish import Edition, publish, read_claims, summary
 from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
 from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
 from fedwalk.experiments.theorems import noise_excess
@@ -86,6 +101,86 @@ def test_the_page_is_whole_escaped_and_asks_for_nothing(folder: Path) -> None:
     assert page.asked == []
     assert page.tables == len(list(folder.glob("*.csv")))
     assert page.figures == len(list(folder.glob("figures/*.svg")))
+
+
+def test_charts_in_the_page_take_every_colour_from_its_style_sheet(folder: Path) -> None:
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    drawings = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+    assert len(drawings) == len(list(folder.glob("figures/*.svg")))
+    for svg in drawings:
+        # Black is SVG's default: a text without a fill would be black in dark mode, too.
+        texts = re.findall(r"<text[^>]*>", svg)
+        assert len(texts) > 5
+        assert all("fill: currentColor" in text for text in texts)
+        painted = re.findall(r"(?:fill|stroke): ([^;\"]+)", svg)
+        assert {colour for colour in painted if not colour.startswith("var(--series-")} == {"currentColor", "none"}
+        assert not re.search(r"#[0-9a-fA-F]{6}\b", svg)
+    used = set(re.findall(r"--series-\d", "".join(drawings)))
+    style = text[: text.index("</style>")]
+    # Each colour is defined twice: for light and for dark mode.
+    assert used
+    assert all(style.count(f"{name}:") == 2 for name in used)
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_chart_files_have_their_own_background(folder: Path) -> None:
+    for file in folder.glob("figures/*.svg"):
+        svg = file.read_text(encoding="utf-8")
+        assert "currentColor" not in svg
+        assert "#ffffff" in svg
+
+
+def sections(page: str) -> list[str]:
+    return [re.sub(r"<[^>]+>", " ", part) for part in re.findall(r"<section.*?</section>", page, flags=re.DOTALL)]
+
+
+def test_the_page_begins_with_a_summary_that_counts_the_verdicts(small: Setup, tmp_path: Path) -> None:
+    given = [REPRODUCED, CLOSE, DIFFERS, DIFFERS, UNTESTED]
+    claims = [Claim("Fig. 1", "what", "1 %", "2 %", verdict, "") for verdict in given]
+    outcome = Outcome("x", "X", "text", [Table("t", "T", ["a"], [["c"]])], [], claims)
+    page = publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path).read_text(encoding="utf-8")
+    sentences = (
+        "These experiments cover 5 claims of the paper, and 4 could be tested. 1 was reproduced, 1 is close and 2 "
+        "differ. The other one could not, because the run lacks the dataset or the settings."
+    )
+    first, second, *_ = sections(page)
+    assert sentences in first
+    assert " ".join(first.split()).endswith("reproduced 1 close 1 differs 2 can&#x27;t be tested 1")
+    assert second.split()[0] == "X"
+    markdown = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert markdown.index(sentences) < markdown.index("## X")
+
+
+def test_the_summary_of_a_whole_run_has_the_counts_of_its_claims(folder: Path) -> None:
+    given = Counter(row[4] for row in read_claims(folder))
+    first = sections((folder / "index.html").read_text(encoding="utf-8"))[0]
+    for verdict, count in re.findall(r"(reproduced|close|differs|tested) +(\d+)", first):
+        assert given["can't be tested" if verdict == "tested" else verdict] == int(count)
+    assert summary({verdict: given[verdict] for verdict in VERDICTS}) in first
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ((0, 0, 0, 0), ""),
+        ((0, 0, 0, 1), "These experiments cover 1 claim of the paper. None could be tested, because the run lacks "
+                       "the dataset or the settings."),
+        ((0, 2, 1, 0), "These experiments cover 3 claims of the paper, and all could be tested. None was reproduced, "
+                       "2 are close and 1 differs."),
+        ((2, 0, 0, 1200), "These experiments cover 1,202 claims of the paper, and 2 could be tested. 2 were "
+                          "reproduced, none is close and none differs. The other 1,200 could not, because the run "
+                          "lacks the dataset or the settings."),
+    ],
+)  # fmt: skip
+def test_a_summary_has_singular_and_plural(counts: tuple[int, ...], text: str) -> None:
+    assert summary(dict(zip(VERDICTS, counts, strict=True))) == text
+
+
+def test_a_page_without_claims_has_no_summary(small: Setup, tmp_path: Path) -> None:
+    outcome = Outcome("x", "X", "text", [Table("t", "T", ["a"], [["c"]])], [], [])
+    page = publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path).read_text(encoding="utf-8")
+    assert [part.split()[0] for part in sections(page)] == ["X"]
 
 
 def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +258,13 @@ def test_a_wide_spread_widens_the_tolerance() -> None:
     assert compare("", "", 5.0, [1.9, 2.1], "").verdict == "differs"
 
 
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [(-8.9, "reproduced"), (-8.6, "close"), (-12.3, "close"), (-7.4, "differs")]
+)
+def test_a_claim_is_close_within_a_quarter_of_the_papers_number(ours: float, verdict: str) -> None:
+    assert compare("", "", -9.9, [ours], "").verdict == verdict
+
+
 def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_path: Path) -> None:
     claims = [
         Claim("Fig. 1", 'a "b", c', "1", "–", "can't be tested", ""),
@@ -177,7 +279,7 @@ def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_
 
 
 def test_the_default_and_a_sweeps_last_value_are_one_trial(small: Setup) -> None:
-    swept = trials_of(small, [{"bins": small.usual_bins}], (0.5,))
+    swept = trials_of(small, [{"num_bins": small.usual_bins}], (0.5,))
     assert {trial.settings for trial in swept} == {trial.settings for trial in trials_of(small, [{}], (0.5,))}
 
 

@@ -61,8 +61,9 @@ def call(options: argparse.Namespace) -> int:
         if getattr(options, name) < 1:
             raise SettingsError(f"{name.replace('_', '-')} = {getattr(options, name)}: at least 1.")
     from fedwalk.cli.show import StageBars, print_table
+    from fedwalk.experiments.outcome import UNTESTED, VERDICTS
     from fedwalk.experiments.plots import check_available
-    from fedwalk.experiments.publish import read_claims
+    from fedwalk.experiments.publish import read_claims, summary
     from fedwalk.experiments.reproduce import chosen, reproduce
     from fedwalk.experiments.setup import set_up
 
@@ -71,17 +72,22 @@ def call(options: argparse.Namespace) -> int:
         check_available()
     experiments = chosen(options.figure)
     setup = set_up(
-        options.graph, seeds=options.seeds, splits=options.splits, num_walks=options.num_walks, threads=options.threads
-    )
+        options.graph, seeds=options.seeds, splits=options.splits, num_walks=options.num_walks,
+        threads=options.threads,
+    )  # fmt: skip
     with StageBars(f"{setup.title}: {setup.graph}") as bars:
         page = reproduce(
             setup, experiments, options.output,
             command=command_line(options), figures=not options.no_figures, on_progress=bars,
         )  # fmt: skip
     # The fifth column of claims.csv is the verdict.
-    tested = [row for row in read_claims(options.output) if row[4] != "can't be tested"]
+    claims = read_claims(options.output)
+    tested = [row for row in claims if row[4] != UNTESTED]
     if tested:
         print_table("The paper's claims", ["claim", "paper", "here", "verdict"], [row[1:5] for row in tested])
+    if claims:
+        verdicts = [row[4] for row in claims]
+        print(f"{summary({verdict: verdicts.count(verdict) for verdict in VERDICTS})}\n")
     print(f"Page:    {page}")
     print(f"Tables:  {options.output}/summary.md, {options.output}/*.csv, {options.output}/results.json")
     return 0
