@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.io import savemat
 
 from fedwalk.cli import main
 from fedwalk.errors import InputError, SettingsError
@@ -35,6 +37,7 @@ from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
 from fedwalk.experiments.theorems import noise_excess
 from fedwalk.experiments.trials import Measured, Trial, Trials, plan
 from fedwalk.graph import social_network
+from fedwalk.graph.graph import Labels, edge_pairs
 from fedwalk.settings import Settings
 
 
@@ -306,8 +309,68 @@ def test_flickr_is_offered_as_a_generated_graph_where_it_is_missing(
 def test_a_graph_without_labels_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.edges"
     path.write_text("0 1\n1 2\n2 0\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no labels"):
+    with pytest.raises(InputError, match=r"has no labels.*--labels FILE"):
         set_up(str(path))
+
+
+@pytest.fixture
+def unlabelled(tmp_path: Path, small: Setup) -> tuple[Path, Path]:
+    """A graph file without labels, and a file of labels."""
+    names = small.graph.names.tolist()
+    graph, labels = tmp_path / "graph.edges", tmp_path / "groups.txt"
+    graph.write_text("".join(f"{names[u]} {names[v]}\n" for u, v in edge_pairs(small.graph)), encoding="utf-8")
+    labels.write_text("".join(f"{name} {'ab'[i % 2]}\n" for i, name in enumerate(names)), encoding="utf-8")
+    return graph, labels
+
+
+def test_labels_may_come_from_a_file(unlabelled: tuple[Path, Path]) -> None:
+    graph, labels = unlabelled
+    setup = set_up(str(graph), labels=labels)
+    assert setup.graph.labels is not None
+    assert (setup.title, setup.graph.labels.names) == ("graph.edges", ("a", "b"))
+
+
+def test_other_labels_are_named_and_make_a_dataset_another_graph(
+    small: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No checksum of Flickr is published, so any file can take its place.
+    monkeypatch.setenv("FEDWALK_DATA", str(tmp_path))
+    assert small.graph.labels is not None
+    ends = np.concatenate((edge_pairs(small.graph), edge_pairs(small.graph)[:, ::-1])).T
+    matrix = sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)))
+    savemat(tmp_path / "flickr.mat", {"network": matrix.tocsc(), "group": small.graph.labels.indicator.tocsc()})
+    labels = tmp_path / "mine.txt"
+    setup = set_up("flickr")
+    labels.write_text(f"{setup.graph.names[0]} a\n", encoding="utf-8")
+    assert (setup.title, setup.dataset) == ("Flickr", "flickr")
+    other = set_up("flickr", labels=labels)
+    assert (other.title, other.dataset) == ("Flickr, labels from mine.txt", None)
+
+
+def test_a_trial_with_other_labels_is_another_trial(small: Setup, tmp_path: Path) -> None:
+    assert small.graph.labels is not None
+    names = tuple(reversed(small.graph.labels.names))
+    fewer = sparse.csr_array(small.graph.labels.indicator.toarray() * (np.arange(len(names)) > 0))
+    trial = Trial(Settings(num_walks=1, walk_length=5, dim=2, num_bins=2), (0.5,))
+    for labels in (small.graph.labels, Labels(fewer, small.graph.labels.names)):
+        Trials(replace(small, graph=small.graph.with_labels(labels)), tmp_path).measure([trial])
+    assert len(list(tmp_path.iterdir())) == 2
+    renamed = small.graph.with_labels(Labels(small.graph.labels.indicator, names))
+    assert len({trials.labels_digest(graph) for graph in (small.graph, renamed, small.graph.with_labels(None))}) == 3
+
+
+def test_the_command_line_names_the_labels(
+    unlabelled: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph, labels = unlabelled
+    out = tmp_path / "out"
+    flags = ["--figure", "theorems", "--seeds", "1", "--num-walks", "1", "--threads", "1", "--no-figures"]
+    assert main(["reproduce", str(graph), "-o", str(out), *flags]) == 2
+    assert "has no labels" in capsys.readouterr().err
+    assert main(["reproduce", str(graph), "--labels", str(labels), "-o", str(out), *flags]) == 0
+    assert "These experiments cover 6 claims of the paper, and all could be tested." in capsys.readouterr().out
+    command = "fedwalk reproduce graph.edges --labels groups.txt --figure theorems --seeds 1 --num-walks 1"
+    assert json.loads((out / "results.json").read_text(encoding="utf-8"))["command"] == command
 
 
 def test_generated_graphs_say_so_in_their_title() -> None:

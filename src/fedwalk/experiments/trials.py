@@ -1,9 +1,9 @@
 """Trials: runs of an experiment, scored and cached on disk so that nothing is computed twice.
 
-A trial's file is named by a digest of what its numbers depend on: the graph, the settings, the splits and the version.
-The number of threads is left out: SkipGram's threads update the vectors without locks (Hogwild), which changes scores
-only within the spread of repeated runs. Trials with the same seed, k and ε run one after the other and share the tree
-and the encoder's table.
+A trial's file is named by a digest of what its numbers depend on: the graph, its labels, the settings, the splits and
+the version. The number of threads is left out: SkipGram's threads update the vectors without locks (Hogwild), which
+changes scores only within the spread of repeated runs. Trials with the same seed, k and ε run one after the other and
+share the tree and the encoder's table.
 """
 
 import hashlib
@@ -63,12 +63,23 @@ def _tree_key(settings: Settings) -> tuple[Any, ...]:
     return (settings.protocol, settings.seed, settings.num_bins or 0, settings.epsilon, settings.tree, settings.encoder)
 
 
+def labels_digest(graph: Graph) -> str | None:
+    """SHA-256 of a graph's labels, which its fingerprint doesn't cover; None if it has none."""
+    if graph.labels is None:
+        return None
+    digest = hashlib.sha256("\0".join(graph.labels.names).encode("utf-8", "surrogatepass"))
+    for array in (graph.labels.indicator.indptr, graph.labels.indicator.indices):
+        digest.update(array.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
 class Trials:
     """Runs the trials of a setup; `folder` caches their numbers."""
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         self._setup, self._folder = setup, folder
         self._fingerprint = setup.graph.fingerprint()
+        self._labels = labels_digest(setup.graph)
         # Only the last tree and the last split are kept, to save memory; `plan` orders the trials accordingly.
         self._shared: tuple[Any, dict[str, Any]] = (None, {})
         self._training: dict[tuple[float, int], LinkSplit] = {}
@@ -91,7 +102,7 @@ class Trials:
     def _file(self, trial: Trial) -> Path:
         # Without `threads`, which changes scores only within the spread of repeated runs.
         identity = {
-            "fedwalk": __version__, "graph": self._fingerprint, "splits": self._setup.splits,
+            "fedwalk": __version__, "graph": self._fingerprint, "labels": self._labels, "splits": self._setup.splits,
             "held_out": trial.held_out, **replace(trial.settings, threads=None).as_dict(),
         }  # fmt: skip
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
