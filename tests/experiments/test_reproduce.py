@@ -16,6 +16,7 @@ from scipy.io import savemat
 
 from fedwalk.cli import main
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.evaluation import BASELINES, score_baseline, split_edges
 from fedwalk.experiments import figure_5, trials
 from fedwalk.experiments.outcome import (
     CLOSE,
@@ -82,6 +83,13 @@ def test_hops_follow_the_corrected_theorem_and_not_the_printed_one(folder: Path)
     printed, corrected, measured = map(float, most[1:])
     # 1,200 walks with a standard deviation of about 2.4 hops: 0.3 is above four standard errors.
     assert abs(measured - corrected) < 0.3 < abs(corrected - printed)
+
+
+def test_link_prediction_lists_the_baselines_on_the_same_pairs(small: Setup, folder: Path) -> None:
+    rows = {row[0]: row[1:] for row in read_table(folder / "links.csv")}
+    for name in BASELINES:
+        scores = [score_baseline(split_edges(small.graph, 0.2, seed), name).auc for seed in range(small.seeds)]
+        assert rows[name][:2] == ["–", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}"]
 
 
 def test_the_page_is_whole_escaped_and_asks_for_nothing(folder: Path) -> None:
