@@ -188,6 +188,14 @@ def test_a_summary_has_singular_and_plural(counts: tuple[int, ...], text: str) -
     assert summary(dict(zip(VERDICTS, counts, strict=True))) == text
 
 
+def test_texts_count_one_seed_and_one_split_as_one(small: Setup, tmp_path: Path) -> None:
+    one = replace(small, seeds=1, splits=1, ratios=(0.5,), sweep_ratios=(0.5,), bins=(2,))
+    page = reproduce(one, chosen("5,7,links"), tmp_path, command="", figures=False).read_text(encoding="utf-8")
+    assert "1 seed, 1 split each" in page
+    assert page.count("over 1 seed.") == 2
+    assert not re.search(r"\b1 (seeds|splits)", page)
+
+
 def test_a_page_without_claims_has_no_summary(small: Setup, tmp_path: Path) -> None:
     outcome = Outcome("x", "X", "text", [Table("t", "T", ["a"], [["c"]])], [], [])
     page = publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path).read_text(encoding="utf-8")

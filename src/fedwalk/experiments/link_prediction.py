@@ -27,9 +27,9 @@ def present(setup: Setup, results: Results) -> Outcome:
         rows.append([name, "–", *(spread([getattr(each, score) for each in scores], 4) for score in SCORES)])
     table = Table("links", f"{setup.title}: link prediction", ["method", "features", *SCORES.values()], rows)
     text = (
-        f"{HELD_OUT:.0%} of the edges held out, as many non-edges drawn; ± the standard deviation over {setup.seeds} "
-        "seeds. hadamard: logistic regression on products of coordinates; cosine: no training. The baselines need no "
-        "vectors, but the training graph, which no party of a federation has."
+        f"{HELD_OUT:.0%} of the edges held out, as many non-edges drawn; ± the standard deviation over "
+        f"{setup.seeds_text}. hadamard: logistic regression on products of coordinates; cosine: no training. The "
+        "baselines need no vectors, but the training graph, which no party of a federation has."
     )
     return Outcome("links", "Link prediction", text, [table], [], [])
 
