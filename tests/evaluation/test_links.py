@@ -13,7 +13,17 @@ from sklearn.linear_model import LogisticRegression
 
 from fedwalk import DeepWalk, Embedding, social_network
 from fedwalk.errors import FedWalkError, InputError, SettingsError
-from fedwalk.evaluation import BASELINES, METHODS, LinkSplit, links, score_baseline, score_links, split_edges
+from fedwalk.evaluation import (
+    BASELINES,
+    SCORINGS,
+    LinkScore,
+    LinkSplit,
+    best_score,
+    links,
+    score_baseline,
+    score_links,
+    split_edges,
+)
 from fedwalk.graph import Graph
 from fedwalk.graph.build import from_edges
 from fedwalk.graph.graph import edge_pairs
@@ -129,13 +139,13 @@ def test_every_spare_edge_and_every_non_edge_is_drawn_equally_often() -> None:
         assert np.abs(counts - times / kinds).max() < 4 * spread
 
 
-@pytest.mark.parametrize("method", ["hadamard", "l1", "l2", "cosine", "dot"])
+@pytest.mark.parametrize("method", ["hadamard", "l1", "l2", "combined", "cosine", "dot"])
 def test_vectors_that_know_the_edges_score_one(method: str) -> None:
     clique = np.arange(36) // 6
     graph = graph_of([(u, v) for u, v in combinations(range(36), 2) if clique[u] == clique[v]], 36)
     score = score_links(Embedding(graph.names, np.eye(6)[clique]), split_edges(graph), method)
     assert (score.auc, score.average_precision) == pytest.approx((1, 1))
-    assert (score.method, score.pairs) == (method, 36)
+    assert (score.scoring, score.pairs) == (method, 36)
 
 
 def test_vectors_that_deny_the_edges_score_zero_until_a_classifier_learns_that() -> None:
@@ -157,12 +167,20 @@ def slow_scores(edges: list[float], others: list[float]) -> tuple[float, float]:
     return wins / (len(edges) * len(others)), precision
 
 
+NETWORKX = {
+    "degree product": nx.preferential_attachment,
+    "Adamic–Adar": nx.adamic_adar_index,
+    "resource allocation": nx.resource_allocation_index,
+}
+
+
 def slow_value(method: str, split: LinkSplit, embedding: Embedding, u: int, v: int) -> float:
     training = networkx(split.training)
-    if method == "degree product":
-        return float(training.degree[u] * training.degree[v])
     if method == "common neighbours":
         return float(len(set(training[u]) & set(training[v])))
+    if method in NETWORKX:
+        ((_, _, value),) = NETWORKX[method](training, [(u, v)])
+        return float(value)
     a, b = (embedding[split.training.names[end].item()].astype(float) for end in (u, v))
     length = float(np.linalg.norm(a) * np.linalg.norm(b)) if method == "cosine" else 1.0
     return float(a @ b) / length if length else 0.0
@@ -179,6 +197,16 @@ def test_scores_are_those_of_counting_one_by_one(method: str, network: Graph) ->
     edges, others = ([slow_value(method, split, embedding, u, v) for u, v in pairs] for pairs in kinds)
     score = score_baseline(split, method) if method in BASELINES else score_links(embedding, split, method)
     assert (score.auc, score.average_precision) == pytest.approx(slow_scores(edges, others))
+
+
+@given(possible_cases())
+def test_baselines_score_pairs_as_networkx_does(case: Case) -> None:
+    split = split_edges(*case)
+    embedding = Embedding(split.training.names, np.zeros((split.training.vertices, 1)))
+    pairs = np.array(list(combinations(range(split.training.vertices), 2)))
+    for name, baseline in BASELINES.items():
+        expected = [slow_value(name, split, embedding, u, v) for u, v in pairs.tolist()]
+        assert baseline(split.training, pairs) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +238,65 @@ def test_operators_feed_a_logistic_regression_feature_by_feature(
     assert (score.auc, score.average_precision) == pytest.approx(slow_scores(edges, others), abs=1e-3)
 
 
+def test_combined_features_are_products_sums_and_lengths() -> None:
+    a, b = np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[-1.0, 0.0], [2.0, 0.0]])
+    expected = [[-3, 0, 2, 4, 6, 5, np.log(6)], [0, 0, 2, 0, 2, 0, 0]]
+    assert links.OPERATORS["combined"](a, b) == pytest.approx(np.array(expected))
+    assert np.array_equal(links.OPERATORS["combined"](a, b), links.OPERATORS["combined"](b, a))
+
+
+def test_lengths_let_the_combined_scoring_learn_popularity() -> None:
+    # Every vector has the same direction, and its length is the degree: only a scoring that sees lengths can rank.
+    graph = social_network(vertices=300, mean_degree=12, communities=1, mixing=1.0, seed=1)
+    split = split_edges(graph)
+    embedding = Embedding(graph.names, np.log1p(split.training.degrees)[:, None] * np.ones(3))
+    assert score_links(embedding, split, "cosine").auc == pytest.approx(0.5, abs=0.01)
+    assert score_links(embedding, split, "combined").auc > 0.6
+
+
+@given(possible_cases(), st.floats(0.01, 0.99))
+def test_validation_pairs_are_held_out_pairs_set_aside(case: Case, share: float) -> None:
+    whole = split_edges(*case)
+    if len(whole.held_out) < 2:
+        with pytest.raises(SettingsError, match="a single edge is held out"):
+            split_edges(*case, validation=share)
+        return
+    split = split_edges(*case, validation=share)
+    assert as_set(edge_pairs(split.training)) == as_set(edge_pairs(whole.training))
+    assert as_set(split.train_non_edges) == as_set(whole.train_non_edges)
+    for test, validation, both in (
+        (split.held_out, split.validation_edges, whole.held_out),
+        (split.non_edges, split.validation_non_edges, whole.non_edges),
+    ):
+        assert len(test) > 0 < len(validation)
+        assert len(test) + len(validation) == len(both)
+        assert as_set(test) | as_set(validation) == as_set(both)
+
+
+def test_the_best_scoring_is_chosen_on_the_validation_pairs_alone(network: Graph) -> None:
+    rng = np.random.default_rng(4)
+    embedding = Embedding(network.names, rng.normal(size=(network.vertices, 4)))
+    split = split_edges(network, 0.3, validation=0.5)
+    scores = [score_links(embedding, split, scoring) for scoring in SCORINGS]
+    best = score_links(embedding, split, "best")
+    assert best == best_score(scores)
+    assert best.validation_auc == max(score.validation_auc or 0 for score in scores)
+    # The test pairs prefer another one, and aren't asked.
+    assert best.auc < max(score.auc for score in scores)
+    mirrored = LinkSplit(
+        split.training, split.validation_edges, split.validation_non_edges, split.train_edges, split.train_non_edges
+    )
+    for score in scores:
+        assert score_links(embedding, mirrored, score.scoring).auc == score.validation_auc
+    with pytest.raises(InputError, match=r"validation pairs .* split_edges\(graph, validation=0\.25\)"):
+        score_links(embedding, split_edges(network), "best")
+
+
+def test_equal_validation_scores_leave_the_first() -> None:
+    scores = [LinkScore(auc, 0.5, name, 10, 0.8) for name, auc in (("a", 0.1), ("b", 0.9))]
+    assert best_score(scores).scoring == "a"
+
+
 def test_the_seed_chooses_training_pairs_where_there_are_too_many_and_chunks_change_nothing(
     network: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,7 +325,7 @@ def test_deepwalk_predicts_links_of_a_social_network_and_shuffled_vectors_do_not
 def test_zero_vectors_are_no_error_and_no_better_than_chance(network: Graph) -> None:
     split = split_edges(network)
     embedding = Embedding(network.names, np.zeros((network.vertices, 4)))
-    assert [score_links(embedding, split, method).auc for method in METHODS] == [0.5] * len(METHODS)
+    assert [score_links(embedding, split, method).auc for method in SCORINGS] == [0.5] * len(SCORINGS)
 
 
 PAIRS = list(combinations(range(10), 2))
@@ -274,10 +361,12 @@ def test_an_embedding_that_lacks_vertices_is_refused(network: Graph) -> None:
 def test_unknown_methods_and_seeds_are_refused(network: Graph) -> None:
     split, embedding = split_edges(network), Embedding(network.names, np.ones((60, 2)))
     for message, call in (
-        ("method = 'guess': choose from hadamard, l1", lambda: score_links(embedding, split, "guess")),
+        ("scoring = 'guess': choose from hadamard, l1", lambda: score_links(embedding, split, "guess")),
         ("baseline = 'guess': choose from degree product", lambda: score_baseline(split, "guess")),
         ("seed = -1", lambda: score_links(embedding, split, seed=-1)),
         ("seed = -1", lambda: split_edges(network, seed=-1)),
+        ("validation share = 1", lambda: split_edges(network, validation=1.0)),
+        ("validation share = -0.1", lambda: split_edges(network, validation=-0.1)),
     ):
         with pytest.raises(SettingsError, match=message):
             call()
@@ -296,6 +385,8 @@ def test_a_split_of_ones_own_is_checked_for_leaks() -> None:
         ("train_edges holds a pair that is no edge", [[0, 2]], [[1, 4]], [[1, 3]], [[0, 4]]),
         ("non_edges must be pairs of different vertices", [[0, 2]], [[1, 5]], [[0, 1]], [[0, 4]]),
         ("held_out must have at least one row of two vertex ids", [0, 2], [[1, 4]], [[0, 1]], [[0, 4]]),
+        ("a pair occurs twice", [[0, 2]], [[1, 4]], [[0, 1]], [[0, 4]], [[0, 2]], [[1, 3]]),
+        ("validation_non_edges must have at least one", [[0, 2]], [[1, 4]], [[0, 1]], [[0, 4]], [[1, 3]], []),
     ):
         with pytest.raises(InputError, match=message):
             own(*parts)

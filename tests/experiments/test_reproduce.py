@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
@@ -9,17 +11,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.io import savemat
 
 from fedwalk.cli import main
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.evaluation import BASELINES, score_baseline, split_edges
 from fedwalk.experiments import figure_5, trials
-from fedwalk.experiments.outcome import Claim, Outcome, Results, Table, compare, for_seeds, trials_of
-from fedwalk.experiments.publish import Edition, publish, read_claims
+from fedwalk.experiments.outcome import (
+    CLOSE,
+    DIFFERS,
+    REPRODUCED,
+    UNTESTED,
+    VERDICTS,
+    Claim,
+    Outcome,
+    Results,
+    Table,
+    compare,
+    for_seeds,
+    trials_of,
+)
+from fedwalk.experiments.publish import Edition, publish, read_claims, summary
 from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
 from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
 from fedwalk.experiments.theorems import noise_excess
 from fedwalk.experiments.trials import Measured, Trial, Trials, plan
 from fedwalk.graph import social_network
+from fedwalk.graph.graph import Labels, edge_pairs
 from fedwalk.settings import Settings
 
 
@@ -66,6 +85,13 @@ def test_hops_follow_the_corrected_theorem_and_not_the_printed_one(folder: Path)
     assert abs(measured - corrected) < 0.3 < abs(corrected - printed)
 
 
+def test_link_prediction_lists_the_baselines_on_the_same_pairs(small: Setup, folder: Path) -> None:
+    rows = {row[0]: row[1:] for row in read_table(folder / "links.csv")}
+    for name in BASELINES:
+        scores = [score_baseline(split_edges(small.graph, 0.2, seed), name).auc for seed in range(small.seeds)]
+        assert rows[name][:2] == ["–", f"{np.mean(scores):.4f} ± {np.std(scores):.4f}"]
+
+
 def test_the_page_is_whole_escaped_and_asks_for_nothing(folder: Path) -> None:
     text = (folder / "index.html").read_text(encoding="utf-8")
     assert "Small &amp; &lt;generated&gt;" in text
@@ -86,6 +112,94 @@ def test_the_page_is_whole_escaped_and_asks_for_nothing(folder: Path) -> None:
     assert page.asked == []
     assert page.tables == len(list(folder.glob("*.csv")))
     assert page.figures == len(list(folder.glob("figures/*.svg")))
+
+
+def test_charts_in_the_page_take_every_colour_from_its_style_sheet(folder: Path) -> None:
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    drawings = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+    assert len(drawings) == len(list(folder.glob("figures/*.svg")))
+    for svg in drawings:
+        # Black is SVG's default: a text without a fill would be black in dark mode, too.
+        texts = re.findall(r"<text[^>]*>", svg)
+        assert len(texts) > 5
+        assert all("fill: currentColor" in text for text in texts)
+        painted = re.findall(r"(?:fill|stroke): ([^;\"]+)", svg)
+        assert {colour for colour in painted if not colour.startswith("var(--series-")} == {"currentColor", "none"}
+        assert not re.search(r"#[0-9a-fA-F]{6}\b", svg)
+    used = set(re.findall(r"--series-\d", "".join(drawings)))
+    style = text[: text.index("</style>")]
+    # Each colour is defined twice: for light and for dark mode.
+    assert used
+    assert all(style.count(f"{name}:") == 2 for name in used)
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_chart_files_have_their_own_background(folder: Path) -> None:
+    for file in folder.glob("figures/*.svg"):
+        svg = file.read_text(encoding="utf-8")
+        assert "currentColor" not in svg
+        assert "#ffffff" in svg
+
+
+def sections(page: str) -> list[str]:
+    return [re.sub(r"<[^>]+>", " ", part) for part in re.findall(r"<section.*?</section>", page, flags=re.DOTALL)]
+
+
+def test_the_page_begins_with_a_summary_that_counts_the_verdicts(small: Setup, tmp_path: Path) -> None:
+    given = [REPRODUCED, CLOSE, DIFFERS, DIFFERS, UNTESTED]
+    claims = [Claim("Fig. 1", "what", "1 %", "2 %", verdict, "") for verdict in given]
+    outcome = Outcome("x", "X", "text", [Table("t", "T", ["a"], [["c"]])], [], claims)
+    page = publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path).read_text(encoding="utf-8")
+    sentences = (
+        "These experiments cover 5 claims of the paper, and 4 could be tested. 1 was reproduced, 1 is close and 2 "
+        "differ. The other one could not, because the run lacks the dataset or the settings."
+    )
+    first, second, *_ = sections(page)
+    assert sentences in first
+    assert " ".join(first.split()).endswith("reproduced 1 close 1 differs 2 can&#x27;t be tested 1")
+    assert second.split()[0] == "X"
+    markdown = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert markdown.index(sentences) < markdown.index("## X")
+
+
+def test_the_summary_of_a_whole_run_has_the_counts_of_its_claims(folder: Path) -> None:
+    given = Counter(row[4] for row in read_claims(folder))
+    first = sections((folder / "index.html").read_text(encoding="utf-8"))[0]
+    for verdict, count in re.findall(r"(reproduced|close|differs|tested) +(\d+)", first):
+        assert given["can't be tested" if verdict == "tested" else verdict] == int(count)
+    assert summary({verdict: given[verdict] for verdict in VERDICTS}) in first
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ((0, 0, 0, 0), ""),
+        ((0, 0, 0, 1), "These experiments cover 1 claim of the paper. None could be tested, because the run lacks "
+                       "the dataset or the settings."),
+        ((0, 2, 1, 0), "These experiments cover 3 claims of the paper, and all could be tested. None was reproduced, "
+                       "2 are close and 1 differs."),
+        ((2, 0, 0, 1200), "These experiments cover 1,202 claims of the paper, and 2 could be tested. 2 were "
+                          "reproduced, none is close and none differs. The other 1,200 could not, because the run "
+                          "lacks the dataset or the settings."),
+    ],
+)  # fmt: skip
+def test_a_summary_has_singular_and_plural(counts: tuple[int, ...], text: str) -> None:
+    assert summary(dict(zip(VERDICTS, counts, strict=True))) == text
+
+
+def test_texts_count_one_seed_and_one_split_as_one(small: Setup, tmp_path: Path) -> None:
+    one = replace(small, seeds=1, splits=1, ratios=(0.5,), sweep_ratios=(0.5,), bins=(2,))
+    page = reproduce(one, chosen("5,7,links"), tmp_path, command="", figures=False).read_text(encoding="utf-8")
+    assert "1 seed, 1 split each" in page
+    assert page.count("over 1 seed.") == 2
+    assert not re.search(r"\b1 (seeds|splits)", page)
+
+
+def test_a_page_without_claims_has_no_summary(small: Setup, tmp_path: Path) -> None:
+    outcome = Outcome("x", "X", "text", [Table("t", "T", ["a"], [["c"]])], [], [])
+    page = publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path).read_text(encoding="utf-8")
+    assert [part.split()[0] for part in sections(page)] == ["X"]
 
 
 def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +277,13 @@ def test_a_wide_spread_widens_the_tolerance() -> None:
     assert compare("", "", 5.0, [1.9, 2.1], "").verdict == "differs"
 
 
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [(-8.9, "reproduced"), (-8.6, "close"), (-12.3, "close"), (-7.4, "differs")]
+)
+def test_a_claim_is_close_within_a_quarter_of_the_papers_number(ours: float, verdict: str) -> None:
+    assert compare("", "", -9.9, [ours], "").verdict == verdict
+
+
 def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_path: Path) -> None:
     claims = [
         Claim("Fig. 1", 'a "b", c', "1", "–", "can't be tested", ""),
@@ -204,8 +325,68 @@ def test_flickr_is_offered_as_a_generated_graph_where_it_is_missing(
 def test_a_graph_without_labels_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph.edges"
     path.write_text("0 1\n1 2\n2 0\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has no labels"):
+    with pytest.raises(InputError, match=r"has no labels.*--labels FILE"):
         set_up(str(path))
+
+
+@pytest.fixture
+def unlabelled(tmp_path: Path, small: Setup) -> tuple[Path, Path]:
+    """A graph file without labels, and a file of labels."""
+    names = small.graph.names.tolist()
+    graph, labels = tmp_path / "graph.edges", tmp_path / "groups.txt"
+    graph.write_text("".join(f"{names[u]} {names[v]}\n" for u, v in edge_pairs(small.graph)), encoding="utf-8")
+    labels.write_text("".join(f"{name} {'ab'[i % 2]}\n" for i, name in enumerate(names)), encoding="utf-8")
+    return graph, labels
+
+
+def test_labels_may_come_from_a_file(unlabelled: tuple[Path, Path]) -> None:
+    graph, labels = unlabelled
+    setup = set_up(str(graph), labels=labels)
+    assert setup.graph.labels is not None
+    assert (setup.title, setup.graph.labels.names) == ("graph.edges", ("a", "b"))
+
+
+def test_other_labels_are_named_and_make_a_dataset_another_graph(
+    small: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No checksum of Flickr is published, so any file can take its place.
+    monkeypatch.setenv("FEDWALK_DATA", str(tmp_path))
+    assert small.graph.labels is not None
+    ends = np.concatenate((edge_pairs(small.graph), edge_pairs(small.graph)[:, ::-1])).T
+    matrix = sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)))
+    savemat(tmp_path / "flickr.mat", {"network": matrix.tocsc(), "group": small.graph.labels.indicator.tocsc()})
+    labels = tmp_path / "mine.txt"
+    setup = set_up("flickr")
+    labels.write_text(f"{setup.graph.names[0]} a\n", encoding="utf-8")
+    assert (setup.title, setup.dataset) == ("Flickr", "flickr")
+    other = set_up("flickr", labels=labels)
+    assert (other.title, other.dataset) == ("Flickr, labels from mine.txt", None)
+
+
+def test_a_trial_with_other_labels_is_another_trial(small: Setup, tmp_path: Path) -> None:
+    assert small.graph.labels is not None
+    names = tuple(reversed(small.graph.labels.names))
+    fewer = sparse.csr_array(small.graph.labels.indicator.toarray() * (np.arange(len(names)) > 0))
+    trial = Trial(Settings(num_walks=1, walk_length=5, dim=2, num_bins=2), (0.5,))
+    for labels in (small.graph.labels, Labels(fewer, small.graph.labels.names)):
+        Trials(replace(small, graph=small.graph.with_labels(labels)), tmp_path).measure([trial])
+    assert len(list(tmp_path.iterdir())) == 2
+    renamed = small.graph.with_labels(Labels(small.graph.labels.indicator, names))
+    assert len({trials.labels_digest(graph) for graph in (small.graph, renamed, small.graph.with_labels(None))}) == 3
+
+
+def test_the_command_line_names_the_labels(
+    unlabelled: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph, labels = unlabelled
+    out = tmp_path / "out"
+    flags = ["--figure", "theorems", "--seeds", "1", "--num-walks", "1", "--threads", "1", "--no-figures"]
+    assert main(["reproduce", str(graph), "-o", str(out), *flags]) == 2
+    assert "has no labels" in capsys.readouterr().err
+    assert main(["reproduce", str(graph), "--labels", str(labels), "-o", str(out), *flags]) == 0
+    assert "These experiments cover 6 claims of the paper, and all could be tested." in capsys.readouterr().out
+    command = "fedwalk reproduce graph.edges --labels groups.txt --figure theorems --seeds 1 --num-walks 1"
+    assert json.loads((out / "results.json").read_text(encoding="utf-8"))["command"] == command
 
 
 def test_generated_graphs_say_so_in_their_title() -> None:

@@ -85,6 +85,11 @@ def add_run_graph(parser: argparse.ArgumentParser, *, required: bool) -> None:
     text = f"the graph that was embedded: a file or a dataset{default}"
     parser.add_argument("--graph", required=required, metavar="GRAPH", help=text)
     add_format(parser)
+    add_labels(parser)
+
+
+def add_labels(parser: argparse.ArgumentParser) -> None:
+    """Add --labels."""
     parser.add_argument("--labels", metavar="FILE", help="labels as text, in lines of: vertex label label …")
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fedwalk.cli.arguments import Commands, add_command, add_threads
+from fedwalk.cli.arguments import Commands, add_command, add_labels, add_threads
 from fedwalk.errors import SettingsError
 
 EPILOG = """\
@@ -12,6 +12,7 @@ examples:
   fedwalk reproduce blogcatalog -o results --figure 5,theorems
   fedwalk reproduce flickr-like -o results --figure 6           a generated graph of Flickr's size
   fedwalk reproduce graph.mat -o results --seeds 2 --num-walks 20   your own graph with labels, quicker
+  fedwalk reproduce graph.edges -o results --labels labels.txt  labels from a file
 
 figures:
   5, 6       FedWalk against DeepWalk over the share of labelled vertices
@@ -39,7 +40,8 @@ def add_parser(commands: Commands) -> None:
         "HTML page, and compares the paper's claims with the results.",
         epilog=EPILOG,
     )
-    parser.add_argument("graph", metavar="GRAPH", help="dataset, generated graph, or graph file with labels")
+    parser.add_argument("graph", metavar="GRAPH", help="dataset, generated graph, or graph file")
+    add_labels(parser)
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="folder for the results")
     parser.add_argument("--figure", default="all", metavar="F,F,…", help="which experiments (default all)")
     parser.add_argument(
@@ -61,8 +63,9 @@ def call(options: argparse.Namespace) -> int:
         if getattr(options, name) < 1:
             raise SettingsError(f"{name.replace('_', '-')} = {getattr(options, name)}: at least 1.")
     from fedwalk.cli.show import StageBars, print_table
+    from fedwalk.experiments.outcome import UNTESTED, VERDICTS
     from fedwalk.experiments.plots import check_available
-    from fedwalk.experiments.publish import read_claims
+    from fedwalk.experiments.publish import read_claims, summary
     from fedwalk.experiments.reproduce import chosen, reproduce
     from fedwalk.experiments.setup import set_up
 
@@ -71,17 +74,22 @@ def call(options: argparse.Namespace) -> int:
         check_available()
     experiments = chosen(options.figure)
     setup = set_up(
-        options.graph, seeds=options.seeds, splits=options.splits, num_walks=options.num_walks, threads=options.threads
-    )
+        options.graph, labels=options.labels, seeds=options.seeds, splits=options.splits, num_walks=options.num_walks,
+        threads=options.threads,
+    )  # fmt: skip
     with StageBars(f"{setup.title}: {setup.graph}") as bars:
         page = reproduce(
             setup, experiments, options.output,
             command=command_line(options), figures=not options.no_figures, on_progress=bars,
         )  # fmt: skip
     # The fifth column of claims.csv is the verdict.
-    tested = [row for row in read_claims(options.output) if row[4] != "can't be tested"]
+    claims = read_claims(options.output)
+    tested = [row for row in claims if row[4] != UNTESTED]
     if tested:
         print_table("The paper's claims", ["claim", "paper", "here", "verdict"], [row[1:5] for row in tested])
+    if claims:
+        verdicts = [row[4] for row in claims]
+        print(f"{summary({verdict: verdicts.count(verdict) for verdict in VERDICTS})}\n")
     print(f"Page:    {page}")
     print(f"Tables:  {options.output}/summary.md, {options.output}/*.csv, {options.output}/results.json")
     return 0
@@ -90,6 +98,8 @@ def call(options: argparse.Namespace) -> int:
 def command_line(options: argparse.Namespace) -> str:
     """The command that reproduces these results, without the folder."""
     text = f"fedwalk reproduce {Path(options.graph).name}"
+    if options.labels:
+        text += f" --labels {Path(options.labels).name}"
     # Only options that decide what is measured: not --threads, and not --no-figures.
     for name, default in (("figure", "all"), ("seeds", 3), ("splits", 5), ("num_walks", 80)):
         if getattr(options, name) != default:

@@ -18,6 +18,7 @@ from fedwalk.experiments.outcome import (
 )
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import Trial
+from fedwalk.util.text import counted
 
 METHODS: dict[str, dict[str, Any]] = {"DeepWalk": {"protocol": "deepwalk"}, "FedWalk": {}}
 SCORES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1"}
@@ -51,7 +52,8 @@ def present(setup: Setup, results: Results) -> Outcome:
         ])
         for score, text in SCORES.items()
     ]  # fmt: skip
-    text = f"{setup.seeds} seeds, {setup.splits} splits each; ± is the standard deviation over the seeds. Scores in %."
+    splits = counted(setup.splits, "split", "splits")
+    text = f"{setup.seeds_text}, {splits} each; ± is the standard deviation over the seeds. Scores in %."
     title = "FedWalk against DeepWalk (Figures 5 and 6)"
     table = Table("figure-5", f"{setup.title}: F1 over T_R", header, rows)
     return Outcome("5", title, text, [table], charts, claims(setup, results))

@@ -13,6 +13,10 @@ from fedwalk.settings import Settings
 MIN_TOLERANCE = 1.0
 """In percentage points. The paper reports no spread; between seeds, scores vary by about this much."""
 
+CLOSE_SHARE = 0.25
+"""A change that isn't reproduced is still close if it differs by at most this share of the paper's number."""
+REPRODUCED, CLOSE, DIFFERS, UNTESTED = VERDICTS = ("reproduced", "close", "differs", "can't be tested")
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -53,7 +57,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number of the paper compared with ours."""
+    """A number of the paper compared with ours; `verdict` is one of VERDICTS."""
 
     where: str
     what: str
@@ -141,17 +145,19 @@ def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str
     """Compare a change in percent with the paper's.
 
     It counts as reproduced within two standard deviations over our seeds, or within MIN_TOLERANCE if that is more.
+    Beyond that it is close within the share CLOSE_SHARE of the paper's number.
 
-    >>> compare("Fig. 8", "micro-F1", 1.7, [1.0, 1.4, 1.2], "").verdict
-    'reproduced'
-    >>> compare("Fig. 8", "micro-F1", 9.0, [1.0, 1.4, 1.2], "").verdict
-    'differs'
+    >>> [compare("Fig. 8", "micro-F1", paper, [7.8, 8.2, 8.0], "").verdict for paper in (8.9, 10.0, 11.0)]
+    ['reproduced', 'close', 'differs']
     """
-    tolerance = max(MIN_TOLERANCE, 2 * float(np.std(ours)))
-    verdict = "reproduced" if abs(float(np.mean(ours)) - paper) <= tolerance else "differs"
+    difference = abs(float(np.mean(ours)) - paper)
+    if difference <= max(MIN_TOLERANCE, 2 * float(np.std(ours))):
+        verdict = REPRODUCED
+    else:
+        verdict = CLOSE if difference <= CLOSE_SHARE * abs(paper) else DIFFERS
     return Claim(where, what, f"{paper:+.2f} %", percent(ours), verdict, why)
 
 
 def untested(where: str, what: str, paper: str) -> Claim:
     """A claim about a dataset that isn't part of this run."""
-    return Claim(where, what, paper, "–", "can't be tested", "The dataset isn't part of this run.")
+    return Claim(where, what, paper, "–", UNTESTED, "The dataset isn't part of this run.")

@@ -3,22 +3,27 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 
 from fedwalk import __version__
-from fedwalk.experiments.outcome import Claim, Outcome, Table
-from fedwalk.experiments.plots import draw
+from fedwalk.experiments.outcome import CLOSE, DIFFERS, REPRODUCED, UNTESTED, VERDICTS, Claim, Outcome, Table
+from fedwalk.experiments.plots import draw, inline_svg
 from fedwalk.experiments.setup import Setup
 from fedwalk.run.folder import write_text
+from fedwalk.util.text import counted, listed, sentence
 
 RULE = (
     "A change in percent counts as reproduced if it differs from the paper's by at most two standard deviations over "
-    "our seeds, or by at most one percentage point, whichever is more. Nothing was tuned to match."
+    "our seeds, or by at most one percentage point, whichever is more. Beyond that it is close if it differs by at "
+    "most a quarter of the paper's number. Nothing was tuned to match."
 )
+MAX_SHORT = 30
+"""Cells with more characters get a wider column, so that a narrow screen doesn't break them into single words."""
 CLAIMS = ["where", "claim", "paper", "here", "verdict", "why"]
 
 
@@ -35,13 +40,45 @@ class Edition:
     def claims(self) -> list[Claim]:
         """All claims, the ones that could be tested first."""
         every = [claim for outcome in self.outcomes for claim in outcome.claims]
-        return sorted(every, key=lambda claim: claim.verdict == "can't be tested")
+        return sorted(every, key=lambda claim: claim.verdict == UNTESTED)
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many claims got each verdict."""
+        given = [claim.verdict for claim in self.claims]
+        return {verdict: given.count(verdict) for verdict in VERDICTS}
 
     @property
     def about(self) -> str:
         """One line on graph, version and day."""
         graph = self.setup.graph
         return f"{graph.vertices:,} vertices, {graph.edges:,} edges. fedwalk {__version__}, {self.day.isoformat()}."
+
+
+def summary(verdicts: Mapping[str, int]) -> str:
+    """What became of the paper's claims, in at most three sentences; empty if the experiments cover none.
+
+    >>> summary({"reproduced": 1, "close": 0, "differs": 3, "can't be tested": 0}).split(". ")[1]
+    '1 was reproduced, none is close and 3 differ.'
+    """
+    total, untested = sum(verdicts.values()), verdicts[UNTESTED]
+    if not total:
+        return ""
+    cover = f"These experiments cover {counted(total, 'claim', 'claims')} of the paper"
+    because = "because the run lacks the dataset or the settings."
+    if untested == total:
+        return f"{cover}. None could be tested, {because}"
+    results = [_count(verdicts[REPRODUCED], "was reproduced", "were reproduced")]
+    results += [_count(verdicts[CLOSE], "is close", "are close"), _count(verdicts[DIFFERS], "differs", "differ")]
+    told = f"{sentence(listed(results))}."
+    if not untested:
+        return f"{cover}, and all could be tested. {told}"
+    others = "The other one" if untested == 1 else f"The other {untested:,}"
+    return f"{cover}, and {total - untested:,} could be tested. {told} {others} could not, {because}"
+
+
+def _count(count: int, one: str, many: str) -> str:
+    return counted(count, one, many) if count else f"none {one}"
 
 
 def publish(edition: Edition, folder: Path, *, figures: bool = True) -> Path:
@@ -81,6 +118,8 @@ def as_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def as_markdown(edition: Edition, figures: bool) -> str:
     """The outcomes as Markdown, with links to the figures."""
     parts = [f"# {edition.setup.title}", f"{edition.about} Made by `{edition.command}`."]
+    if edition.claims:
+        parts += ["## Summary", summary(edition.verdicts)]
     for outcome in edition.outcomes:
         parts += [f"## {outcome.title}", outcome.text]
         for table in outcome.tables:
@@ -98,43 +137,45 @@ def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8886; --good: #2a7d4f; --bad: #b4471f; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 1000px; margin: 2rem auto; padding: 0 1rem; }
-h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
-th, td { padding: .3rem .8rem .3rem 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
-figure { margin: 1.5rem 0; background: #fff; color: #000; border-radius: 6px; display: inline-block; }
-figure svg { max-width: 100%; height: auto; display: block; }
-.reproduced { color: var(--good); font-weight: 600; } .differs { color: var(--bad); font-weight: 600; }
-@media (prefers-color-scheme: dark) { :root { --good: #6fcf97; --bad: #f2a07b; } }
-@media print { h2 { break-after: avoid; } figure, table { break-inside: avoid; } }
-"""
-
-
 def as_page(edition: Edition, folder: Path | None) -> str:
-    """The outcomes as one self-contained HTML page; figures are inlined as SVG."""
+    """The outcomes as one self-contained HTML page: the summary, then the experiments; figures are inlined as SVG."""
     title = escape(edition.setup.title)
     made = f"{escape(edition.about)} Made by <code>{escape(edition.command)}</code>."
-    parts = [f"<h1>FedWalk on {title}</h1>", f"<p>{made}</p>"]
-    for outcome in edition.outcomes:
-        parts += [f"<h2>{escape(outcome.title)}</h2>", f"<p>{escape(outcome.text)}</p>"]
-        parts += [_html_table(table) for table in outcome.tables]
-        for chart in outcome.charts if folder else ():
-            drawing = (Path(folder or ".") / "figures" / f"{chart.name}.svg").read_text(encoding="utf-8")
-            # Without the XML declaration, which HTML doesn't allow in its middle.
-            svg = drawing[drawing.index("<svg") :]
-            parts.append(f'<figure role="img" aria-label="{escape(chart.title)}">{svg}</figure>')
+    parts = [f'<header><h1>FedWalk on {title}</h1><p class="muted">{made}</p></header>']
+    if edition.claims:
+        parts.append(_html_summary(edition))
+    parts += [_html_outcome(outcome, folder) for outcome in edition.outcomes]
     if edition.claims:
         rows = [[*asdict(claim).values()] for claim in edition.claims]
-        parts += ["<h2>Claim by claim</h2>", f"<p>{escape(RULE)}</p>"]
-        parts.append(_html_table(Table("claims", "The paper's numbers compared with ours", CLAIMS, rows)))
+        table = _html_table(Table("claims", "The paper's numbers compared with ours", CLAIMS, rows))
+        parts.append(f'<section id="claims"><h2>Claim by claim</h2><p>{escape(RULE)}</p>{table}</section>')
+    style = (files("fedwalk.experiments") / "page.css").read_text(encoding="utf-8")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>FedWalk on {title}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>\n{style}</style></head>'
         f"<body><main>\n{chr(10).join(parts)}\n</main></body></html>\n"
     )
+
+
+def _html_summary(edition: Edition) -> str:
+    """The summary as sentences, and its counts."""
+    counts = "".join(
+        f'<div class="{_class(verdict)}"><dt>{escape(verdict)}</dt><dd>{count:,}</dd></div>'
+        for verdict, count in edition.verdicts.items()
+    )
+    text = f'<p>{escape(summary(edition.verdicts))} <a href="#claims">Claim by claim</a></p>'
+    return f'<section id="summary"><h2>Summary</h2>{text}<dl class="counts">{counts}</dl></section>'
+
+
+def _html_outcome(outcome: Outcome, folder: Path | None) -> str:
+    """One experiment: its figures, unless there is no folder that has them, and its tables."""
+    figures = ""
+    for chart in outcome.charts if folder else ():
+        drawing = (Path(folder or ".") / "figures" / f"{chart.name}.svg").read_text(encoding="utf-8")
+        figures += f'<figure role="img" aria-label="{escape(chart.title)}">{inline_svg(drawing)}</figure>'
+    shown = f'<div class="figures">{figures}</div>' if figures else ""
+    tables = "".join(map(_html_table, outcome.tables))
+    return f"<section><h2>{escape(outcome.title)}</h2><p>{escape(outcome.text)}</p>{shown}{tables}</section>"
 
 
 def _html_table(table: Table) -> str:
@@ -145,5 +186,11 @@ def _html_table(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    mark = f' class="{text}"' if text in ("reproduced", "differs") else ""
-    return f"<td{mark}>{escape(text)}</td>"
+    kind = _class(text) if text in VERDICTS else "long" if len(text) > MAX_SHORT else ""
+    # A number stays on one line with its spread and its unit.
+    whole = text.replace(" ± ", "\u00a0±\u00a0").replace(" %", "\u00a0%")
+    return f'<td class="{kind}">{escape(whole)}</td>' if kind else f"<td>{escape(whole)}</td>"
+
+
+def _class(verdict: str) -> str:
+    return "untested" if verdict == UNTESTED else verdict

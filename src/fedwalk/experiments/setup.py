@@ -7,11 +7,13 @@ available, a generated graph can take its place; its numbers are then marked as 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Graph, load_graph, social_network
 from fedwalk.graph.datasets import DATASETS, is_downloaded, path, resolve_graph
+from fedwalk.util.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Setup:
     def usual_bins(self) -> int:
         """k = ⌊ln n⌋ as an explicit number, so that the default and the last value of a sweep are the same trial."""
         return largest_bins(self.graph)
+
+    @property
+    def seeds_text(self) -> str:
+        """The number of seeds with its noun."""
+        return counted(self.seeds, "seed", "seeds")
 
     @property
     def ratio(self) -> float:
@@ -65,11 +72,27 @@ FLICKR = (tuple(i / 100 for i in range(1, 11)), (0.01, 0.02, 0.09, 0.1), (5, 7, 
 """T_R of the curves, T_R of the sweeps, k, γ. The paper's list for Flickr ends in 0.01 again, a misprint of 0.1."""
 
 
-def set_up(name: str, *, seeds: int = 3, splits: int = 5, num_walks: int = 80, threads: int | None = None) -> Setup:
-    """The setup for the name of a dataset or generated graph, or for a graph file; γ is capped at `num_walks`."""
+def set_up(
+    name: str,
+    *,
+    labels: str | PathLike[str] | None = None,
+    seeds: int = 3,
+    splits: int = 5,
+    num_walks: int = 80,
+    threads: int | None = None,
+) -> Setup:
+    """The setup for the name of a dataset or generated graph, or for a graph file; γ is capped at `num_walks`.
+
+    `labels` is a file of labels, which replace those of the graph; `fedwalk.graph.load_labels` describes it.
+    """
     title, graph, dataset = find_graph(name)
+    if labels is not None:
+        if graph.labels is not None:
+            # The paper's numbers are about the dataset's own labels.
+            title, dataset = f"{title}, labels from {Path(labels).name}", None
+        graph = load_graph(graph, labels=labels)
     if graph.labels is None:
-        need = "the paper's experiments need them. Use a dataset, or a .mat file with a `group` matrix"
+        need = "the paper's experiments need them. Use a dataset, a .mat file with a `group` matrix, or --labels FILE"
         raise InputError(f"{name}: the graph has no labels, but {need}.")
     ratios, sweep, bins, counts = FLICKR if name in ("flickr", "flickr-like") else BLOGCATALOG
     largest = largest_bins(graph)

@@ -1,5 +1,7 @@
 """Numbers and sentences formatted for people."""
 
+from collections.abc import Sequence
+
 
 def count_text(count: float) -> str:
     """A whole number with thousands separators.
@@ -70,3 +72,13 @@ def epsilon_text(epsilon: float | str, nominal: bool = False) -> str:
 def sentence(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
+
+
+def listed(items: Sequence[str]) -> str:
+    """The items of a list, as in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
