@@ -7,14 +7,12 @@ if (location.protocol === "file:") {
       this.frame = document.createElement("iframe")
       this.frame.hidden = true
       document.body.append(this.frame)
-      this.receive = event => {
-        if (event.source === this.frame.contentWindow) {
-          this.dispatchEvent(new MessageEvent("message", { data: event.data }))
-        }
-      }
-      addEventListener("message", this.receive)
       const inside = this.frame.contentDocument
-      this.frame.contentWindow.postMessage = message => this.answer(message)
+      // Opened and closed, because Firefox would still load an empty page over what is added to the first one.
+      inside.open()
+      inside.write("<!doctype html><body></body>")
+      inside.close()
+      this.frame.contentWindow.postMessage = data => this.dispatchEvent(new MessageEvent("message", { data }))
       this.loaded = new Promise((resolve, reject) => {
         const script = inside.createElement("script")
         script.src = new URL(url, location.href).href
@@ -24,17 +22,12 @@ if (location.protocol === "file:") {
       })
     }
 
-    answer(message) {
-      this.dispatchEvent(new MessageEvent("message", { data: message }))
-    }
-
-    postMessage(message) {
+    postMessage(data) {
       const target = this.frame.contentWindow
-      this.loaded.then(() => target.dispatchEvent(new MessageEvent("message", { data: message })))
+      this.loaded.then(() => target.dispatchEvent(new MessageEvent("message", { data })))
     }
 
     terminate() {
-      removeEventListener("message", this.receive)
       this.frame.remove()
     }
   }

@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 from fedwalk.cli import build_parser
 
-WIDTH = "100"
-"""Columns of the usage lines and of wrapped texts."""
+WIDTH = "80"
+"""Columns of the usage lines."""
 
 
 def command_reference() -> str:

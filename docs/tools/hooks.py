@@ -37,6 +37,8 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Show a notebook with its outputs, fill in what is generated, and let links lead to pages."""
     place = page.file.src_uri
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]  # it would list this page alone
     if place.startswith(FOLDER):
         markdown = as_page(page.file.content_string, Path(place).stem)
     for mark, generate in GENERATED.items():

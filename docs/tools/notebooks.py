@@ -7,6 +7,7 @@ cell with its output, and offers the notebook with its outputs for download.
 
 import base64
 from functools import cache
+from html import escape
 from typing import Any
 
 import jupytext
@@ -15,8 +16,8 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 FOLDER = "notebooks/"
-TIMEOUT = 120
-"""Seconds for one cell."""
+TIMEOUT = 300
+"""Seconds for one cell; the first ones may have to compile fedwalk's kernels."""
 FIGURES = "--InlineBackend.figure_formats={'svg'}"
 IN_FILES = Config({"KernelManager": {"transport": "ipc"}})
 """Sockets in the file system: no port is opened to other users of the machine."""
@@ -52,7 +53,7 @@ def _cell(cell: Any) -> str:
         return str(cell.source)
     alt = cell.metadata.get("alt", "Output of the cell above")
     outputs = [_output(output, alt) for output in cell.outputs]
-    return "\n\n".join([f"```python\n{cell.source}\n```", *filter(None, outputs)])
+    return "\n\n".join([f"```python\n{cell.source}\n```", *outputs])
 
 
 def _output(output: Any, alt: str) -> str:
@@ -61,7 +62,7 @@ def _output(output: Any, alt: str) -> str:
     data = output.data
     if "image/svg+xml" in data:
         encoded = base64.b64encode(data["image/svg+xml"].encode()).decode()
-        return _framed(f'<img alt="{alt}" src="data:image/svg+xml;base64,{encoded}">')
+        return _framed(f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{encoded}">')
     if "text/html" in data:
         return _framed(data["text/html"])
     return _framed(_verbatim(data["text/plain"]))
