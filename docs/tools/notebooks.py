@@ -8,6 +8,7 @@ cell with its output, and offers the notebook with its outputs for download.
 import base64
 from functools import cache
 from html import escape
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
@@ -19,18 +20,18 @@ FOLDER = "notebooks/"
 TIMEOUT = 300
 """Seconds for one cell; the first ones may have to compile fedwalk's kernels."""
 FIGURES = "--InlineBackend.figure_formats={'svg'}"
-IN_FILES = Config({"KernelManager": {"transport": "ipc"}})
-"""Sockets in the file system: no port is opened to other users of the machine."""
 
 
 @cache
 def executed(text: str) -> Any:
     """The notebook with its outputs. `mkdocs serve` builds the site again and again: unchanged text runs once."""
     notebook = jupytext.reads(text, fmt="md")
-    client = NotebookClient(
-        notebook, kernel_name="python3", timeout=TIMEOUT, extra_arguments=[FIGURES], config=IN_FILES
-    )
-    client.execute()
+    with TemporaryDirectory() as folder:
+        # Sockets in a private folder: no port is opened, to which other users of the machine could connect.
+        sockets = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
+        NotebookClient(
+            notebook, kernel_name="python3", timeout=TIMEOUT, extra_arguments=[FIGURES], config=sockets
+        ).execute()
     return notebook
 
 
