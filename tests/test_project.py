@@ -91,3 +91,11 @@ def test_the_readmes_test_command_is_that_of_the_workflow() -> None:
     assert 'pip install -e ".[test]"' in command
     steps = read_yaml(WORKFLOWS / "ci.yml")["jobs"]["test"]["steps"]
     assert command.split(" && ")[-1] == steps[-1]["run"]
+
+
+def test_the_workflow_builds_the_documentation_as_the_local_check_does() -> None:
+    steps = read_yaml(WORKFLOWS / "ci.yml")["jobs"]["docs"]["steps"]
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for command in ('pip install -e ".[docs]"', "mkdocs build --strict"):
+        assert command in [step.get("run") for step in steps]
+        assert command.replace("pip install", "pip install --quiet") in run
