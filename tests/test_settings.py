@@ -40,7 +40,7 @@ def valid_settings() -> st.SearchStrategy[Settings]:
         "walk_length": st.integers(3, MAX_WHOLE),
         "runtime": st.just("local"),
         "seed": st.integers(0, 2**63 - 1),
-        "bins": st.none() | whole["bins"],
+        "num_bins": st.none() | whole["num_bins"],
         "threads": st.none() | whole["threads"],
     }
     private = {**numbers, "epsilon": st.floats(MIN_EPSILON, MAX_LDP_EPSILON), "budget": st.none() | st.floats(1, 9)}
@@ -114,7 +114,7 @@ def test_predict_must_be_a_probability(predict: float) -> None:
         Settings(predict=predict)
 
 
-@pytest.mark.parametrize("name", ["epsilon", "predict", "walks"])
+@pytest.mark.parametrize("name", ["epsilon", "predict", "num-walks"])
 @pytest.mark.parametrize("value", ["1", True, [1], {}])
 def test_a_number_of_another_type_is_shown_as_it_was_written(name: str, value: Any) -> None:
     with pytest.raises(SettingsError) as caught:
@@ -152,7 +152,7 @@ def test_an_unknown_choice_is_told_the_known_ones(name: str) -> None:
 def test_an_unknown_name_is_told_its_nearest_and_its_origin() -> None:
     with pytest.raises(SettingsError, match=r"my.toml: there is no setting 'epsilom'. Did you mean epsilon?"):
         Settings.from_mapping({"epsilom": 1}, "my.toml")
-    with pytest.raises(SettingsError, match=r"no setting 'xyzzy'. Known are bins, budget, burst"):
+    with pytest.raises(SettingsError, match=r"no setting 'xyzzy'. Known are budget, burst, dim"):
         Settings.from_mapping({"xyzzy": 1})
 
 
@@ -163,7 +163,7 @@ def test_names_may_be_written_with_hyphens() -> None:
 def test_resolving_decides_bins_threads_and_embedding_and_nothing_else() -> None:
     resolved = Settings(seed=3).resolve(2000)
     assert (resolved.num_bins, resolved.threads, resolved.embed) == (7, available_cores(), "skipgram")
-    assert resolved.updated({"bins": None, "threads": None, "embed": None}) == Settings(seed=3)
+    assert resolved.updated({"num_bins": None, "threads": None, "embed": None}) == Settings(seed=3)
     assert resolved.resolve(10) == resolved
     assert Settings(protocol="ldp").resolve(2000).embed == "spectral"
 
@@ -190,7 +190,7 @@ def test_settings_of_private_runs_are_checked(values: dict[str, Any], message: s
 
 def test_more_bins_than_vertices_are_refused() -> None:
     assert Settings(num_bins=5).resolve(5).num_bins == 5
-    with pytest.raises(SettingsError, match="bins = 6"):
+    with pytest.raises(SettingsError, match="num-bins = 6"):
         Settings(num_bins=6).resolve(5)
     assert Settings(num_bins=6, protocol="deepwalk").resolve(5).num_bins == 6
 
@@ -201,10 +201,10 @@ def test_toml_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="can't be read: Is a directory"):
         load_settings(tmp_path)
     broken = tmp_path / "broken.toml"
-    broken.write_text("walks = 3\nepsilon =\n")
+    broken.write_text("num-walks = 3\nepsilon =\n")
     with pytest.raises(SettingsError, match=r"broken.toml: is not valid TOML: .*line 2"):
         load_settings(broken)
-    for content in (b"walks = \xff", b"walks = " + b"[" * 9000, b"walks = " + b"9" * 5000):
+    for content in (b"num-walks = \xff", b"num-walks = " + b"[" * 9000, b"num-walks = " + b"9" * 5000):
         broken.write_bytes(content)
         with pytest.raises(SettingsError, match=r"broken.toml: is not valid TOML"):
             load_settings(broken)
@@ -212,8 +212,8 @@ def test_toml_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 def test_a_table_where_a_number_belongs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    path.write_text(tomli_w.dumps({"walks": {"per_vertex": 3}}))
-    with pytest.raises(SettingsError, match=r"walks = {'per_vertex': 3}: must be a whole number"):
+    path.write_text(tomli_w.dumps({"num-walks": {"per_vertex": 3}}))
+    with pytest.raises(SettingsError, match=r"num-walks = {'per_vertex': 3}: must be a whole number"):
         load_settings(path)
 
 

@@ -64,7 +64,7 @@ def test_the_format_is_written_down_too(fedwalk: Command, tmp_path: Path) -> Non
 
 def test_the_format_of_another_graph_is_not_carried_over(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     config = tmp_path / "other.toml"
-    config.write_text('walks = 2\n[input]\ngraph = "other.mat"\nformat = "mat"\n')
+    config.write_text('num-walks = 2\n[input]\ngraph = "other.mat"\nformat = "mat"\n')
     assert fedwalk("embed", network_file, "--config", config, "-o", tmp_path / "run", *SMALL).code == 0
 
 
@@ -72,10 +72,10 @@ def test_flags_override_the_file_and_the_file_the_defaults(
     fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.toml"
-    config.write_text(f'walks = 2\nwalk-length = 9\ndim = 4\nthreads = 1\n[input]\ngraph = "{network_file}"\n')
+    config.write_text(f'num-walks = 2\nwalk-length = 9\ndim = 4\nthreads = 1\n[input]\ngraph = "{network_file}"\n')
     fedwalk("embed", "--config", config, "-o", tmp_path / "run", "--num-walks", 1, "--dim", 6)
     effective = tomllib.loads((tmp_path / "run" / "settings.toml").read_text(encoding="utf-8"))
-    assert [effective[name] for name in ("walks", "walk_length", "dim", "negative")] == [1, 9, 6, 5]
+    assert [effective[name] for name in ("num_walks", "walk_length", "dim", "negative")] == [1, 9, 6, 5]
     assert effective["input"] == {"graph": str(network_file)}
 
 

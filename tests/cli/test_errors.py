@@ -81,16 +81,16 @@ def test_a_setting_out_of_range_is_named(
     ("content", "part"),
     [
         ("epsilom = 1", "there is no setting 'epsilom'. Did you mean epsilon?"),
-        ('walks = "three"', "walks = 'three': must be a whole number"),
+        ('num-walks = "three"', "num-walks = 'three': must be a whole number"),
         ('epsilon = "2"', "epsilon = '2': must be a number"),
         ("epsilon = 1" + 400 * "0", "epsilon: must be a finite number"),
         ("predict = true", "predict = True"),
-        ("walks = [3]", "walks = [3]"),
-        ("walks = ", "is not valid TOML"),
+        ("num-walks = [3]", "num-walks = [3]"),
+        ("num-walks = ", "is not valid TOML"),
         ("input = 3", "[input]: must be a table"),
         ("[input]\ngraph = 3", "[input]: must be a table"),
         ("[input]\ngrpah = 'x'", "there is no 'grpah' here, only graph, format"),
-        ("[walks]\ncount = 3", "walks = {'count': 3}"),
+        ("[num-walks]\ncount = 3", "num-walks = {'count': 3}"),
     ],
 )
 def test_a_wrong_config_is_named(content: str, part: str, fedwalk: Command, network_file: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_single_method_can_be_chosen(fedwalk: Command, network_file: Path) -> 
 def test_settings_and_graph_may_come_from_a_file(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(
-        f'walks = 3\nwalk-length = 12\ndim = 8\nthreads = 1\nseed = 5\n[input]\ngraph = "{network_file}"\n'
+        f'num-walks = 3\nwalk-length = 12\ndim = 8\nthreads = 1\nseed = 5\n[input]\ngraph = "{network_file}"\n'
     )
     from_file, from_flags = (
         fedwalk("links", "--config", config, "--json"),

@@ -16,9 +16,9 @@ from fedwalk.settings import Settings
 FLAGS = {
     "protocol": "deepwalk",
     "epsilon": "0.5",
-    "bins": "3",
+    "num_bins": "3",
     "walk_length": "11",
-    "walks": "7",
+    "num_walks": "7",
     "predict": "0.75",
     "predictor": "triad",
     "burst": "4",

@@ -177,7 +177,7 @@ def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_
 
 
 def test_the_default_and_a_sweeps_last_value_are_one_trial(small: Setup) -> None:
-    swept = trials_of(small, [{"bins": small.usual_bins}], (0.5,))
+    swept = trials_of(small, [{"num_bins": small.usual_bins}], (0.5,))
     assert {trial.settings for trial in swept} == {trial.settings for trial in trials_of(small, [{}], (0.5,))}
 
 

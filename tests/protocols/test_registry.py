@@ -84,7 +84,7 @@ def test_a_registered_protocol_is_known_by_its_name_and_may_be_registered_again(
     [
         ("x", r"expected a fedwalk.protocols.base.Protocol, got str. Name the protocol's value.$"),
         (DEEPWALK, "'deepwalk' of this program: this name is already taken"),
-        (protocol(settings=(Setting("walks", 1, ""),)), "own setting 'walks' has the name of a shared one: rename it"),
+        (protocol(settings=(Setting("num_walks", 1, ""),)), "'num_walks' has the name of a shared one: rename it"),
         (protocol(reads=("hops",)), "reads 'hops', which is not a setting: remove it from `reads`"),
         (protocol(release_settings=("hops",)), "'hops', which is not a setting: remove it from `release_settings`"),
         (protocol(stages=(WALKS, SKIPGRAM, WALKS)), "two of its stages are named 'walks'"),
@@ -163,7 +163,7 @@ def test_a_package_cannot_replace_our_protocols(installed: Installed) -> None:
 
 
 def test_a_release_may_depend_on_a_setting_of_the_protocol(network: Graph) -> None:
-    register(protocol(settings=(Setting("share", 0.5, "share"),), release_settings=("share", "walks")))
+    register(protocol(settings=(Setting("share", 0.5, "share"),), release_settings=("share", "num_walks")))
     chosen = Settings.from_mapping({**SETTINGS, "protocol": "other"})
     ledgers = [run(network, chosen.updated({"share": share})).ledger for share in (0.5, 0.5, 0.7)]
     names = {name for ledger in ledgers for name in ledger.releases}
