@@ -32,11 +32,18 @@ def test_without_json_a_person_reads_tables_and_the_next_command(
     assert f"fedwalk evaluate {tmp_path / 'run'} --graph {network_file}" in outcome.out
 
 
-@pytest.mark.parametrize("protocol", ["paper", "deepwalk"])
+@pytest.mark.parametrize(
+    ("protocol", "own"),
+    [
+        ("paper", ("--epsilon", 1.5, "--num-bins", 3, "--predictor", "degree", "--burst", 3)),
+        ("ldp", ("--epsilon", 5, "--embed", "skipgram")),
+        ("deepwalk", ()),
+    ],
+)
 def test_the_written_settings_reproduce_the_run(
-    protocol: str, fedwalk: Command, network_file: Path, tmp_path: Path
+    protocol: str, own: tuple[object, ...], fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
-    flags = ("--epsilon", 1.5, "--num-bins", 3, "--predictor", "degree", "--burst", 3, "--window", 4, "--negative", 3)
+    flags = (*own, "--window", 4, "--negative", 3)
     first, again = tmp_path / "first", tmp_path / "again"
     fedwalk("embed", network_file, "-o", first, *SMALL, *flags, "--protocol", protocol)
     outcome = fedwalk("embed", "--config", first / "settings.toml", "-o", again)

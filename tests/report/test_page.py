@@ -82,7 +82,7 @@ def test_memory_is_shown_per_stage_when_the_run_has_it(network: Graph, tmp_path:
     run = embed(network, tmp_path)
     rewrite(run, peak_rss_by_stage={})
     assert "measured stage by stage" in quick(run)
-    rewrite(run, peak_rss_by_stage={"tree": 2_000_000, "num_walks": 5_000_000})
+    rewrite(run, peak_rss_by_stage={"tree": 2_000_000, "walks": 5_000_000})
     page = Page(quick(run))
     assert "Memory per stage" in page.texts["title"]
     assert "tree: 2.0 MB; walks: 5.0 MB." in page.texts["desc"]

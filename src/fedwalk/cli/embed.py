@@ -10,7 +10,7 @@ from typing import Any
 from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
 from fedwalk.errors import SettingsError
 from fedwalk.protocols.registry import FEDERATED, added_protocols, find_protocol, protocol_names
-from fedwalk.settings import CHOICES, PRESETS, Settings, read_toml
+from fedwalk.settings import CHOICES, PRESETS, Settings, check_read, read_toml
 
 INPUTS = ("graph", "format")
 
@@ -170,8 +170,13 @@ def flags_over(options: argparse.Namespace, config: dict[str, Any]) -> Settings:
     preset = PRESETS[options.preset] if options.preset else {}
     chosen = {**config, **preset, **flags}
     # The flags of a protocol's own settings are text until it is known which protocol is meant.
-    own = find_protocol(chosen.get("protocol", Settings().protocol)).settings
-    typed = {one.name: one.from_text(flags[one.name]) for one in own if one.name in flags}
+    protocol = find_protocol(chosen.get("protocol", Settings().protocol))
+    typed = {one.name: one.from_text(flags[one.name]) for one in protocol.settings if one.name in flags}
+    # `from_mapping` would refuse these as well, but can't tell which of the sources has the setting.
+    for origin, names in ((f"{options.config}", config), (f"--preset {options.preset}", preset)):
+        check_read(protocol, names, origin)
+    for name in flags:
+        check_read(protocol, [name], _flag(name))
     return Settings.from_mapping({**chosen, **typed}, str(options.config or "command line"))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import Measured, Trial
+from fedwalk.protocols.registry import find_protocol
 from fedwalk.settings import Settings
 
 MIN_TOLERANCE = 1.0
@@ -114,7 +115,9 @@ class Results:
 
 def for_seeds(setup: Setup, change: Mapping[str, Any]) -> list[Settings]:
     """The changed settings with every seed; by default γ is the setup's largest and k is ⌊ln n⌋."""
-    usual = {"num_walks": setup.walks[-1], "num_bins": setup.usual_bins, **change}
+    usual: dict[str, Any] = {"num_walks": setup.walks[-1], **change}
+    if "num_bins" in find_protocol(usual.get("protocol", Settings().protocol)).reads:
+        usual.setdefault("num_bins", setup.usual_bins)
     return [Settings.from_mapping({**usual, "seed": seed}) for seed in range(setup.seeds)]
 
 
