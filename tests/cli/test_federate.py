@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
-from fedwalk.cli.federate.run import federation_facts
+from conftest import SETTINGS, Command
+from fedwalk.cli import build_parser
+from fedwalk.cli.federate.run import chosen_settings, federation_facts, show
 from fedwalk.federation.deploy.flower_commands import flwr
 from fedwalk.federation.deploy.ports import free_port
 from fedwalk.federation.deploy.processes import stop_tagged, tagged
@@ -28,6 +29,9 @@ from fedwalk.federation.membership.folders import FederationFolder, HolderFolder
 from fedwalk.federation.membership.keys import authority_fingerprint, certificate_end, server_certificate
 from fedwalk.federation.membership.requests import read_request
 from fedwalk.federation.server.statistics import FederationFacts, RunStatistics, WalkCount
+from fedwalk.graph import Graph
+from fedwalk.run.execute import embed_to_folder
+from fedwalk.settings import Settings
 from helpers.commands import SOON, start_command
 from helpers.enrolment import authority_of, dated_pass, with_fingerprint
 
@@ -212,6 +216,35 @@ def test_reissued_walks_are_not_shown_as_a_part_of_the_finished_ones() -> None:
     statistics = RunStatistics("run", {"ann": 1}, walks=WalkCount(asked=10, started=18, finished=9, lost=1, reissued=8))
     facts = dict(federation_facts(FederationFacts(1, statistics), 0))
     assert facts["finished"] == "9 of 10 walks, 1 lost; 8 reissues"
+
+
+def test_a_federation_runs_ldp_unless_its_operator_names_another_protocol(tmp_path: Path) -> None:
+    run = ["federate", "run", "fed", "-o", "run"]
+    (tmp_path / "paper.toml").write_text('protocol = "paper"\npredict = 0.5\n')
+    for flags, protocol in (
+        ([], "ldp"), (["--epsilon", "5"], "ldp"), (["--protocol", "paper"], "paper"),
+        (["--config", str(tmp_path / "paper.toml")], "paper"),
+    ):  # fmt: skip
+        assert chosen_settings(build_parser().parse_args([*run, *flags])).protocol == protocol
+    assert build_parser().parse_args(["federate", "demo"]).protocol == "ldp"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "known"),
+    [("ldp", "hidden from the server up to epsilon = 4 per edge"), ("paper", "not hidden from the server")],
+)
+def test_a_run_says_which_parties_know_the_edges(
+    protocol: str, known: str, network: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated = embed_to_folder(network, Settings(**SETTINGS, protocol=protocol, epsilon=4), tmp_path / "run")
+    graph = replace(simulated.graph, edges=None, isolated=None)
+    facts = FederationFacts(graph.vertices, RunStatistics("run", {"ann": graph.vertices})).as_dict()
+    show(replace(simulated, graph=graph, federation=facts), tmp_path / "run", as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"edges each holder knows its own; {known}" in printed
+    assert "unknown" not in printed
+    # The ledger below it says the same.
+    assert ("name every neighbour to the server" in printed) == (protocol == "paper")
 
 
 def test_nothing_private_is_in_the_request(holder: Path) -> None:

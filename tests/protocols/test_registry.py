@@ -17,7 +17,15 @@ from fedwalk.privacy.mechanisms import Unprotected
 from fedwalk.protocols import registry
 from fedwalk.protocols.base import Protocol
 from fedwalk.protocols.deepwalk.protocol import PROTOCOL as DEEPWALK
-from fedwalk.protocols.registry import FEDERATED, OURS, federated_protocols, find_protocol, protocol_names, register
+from fedwalk.protocols.registry import (
+    FEDERATED,
+    FEDERATED_DEFAULT,
+    OURS,
+    federated_protocols,
+    find_protocol,
+    protocol_names,
+    register,
+)
 from fedwalk.protocols.stages import SKIPGRAM, WALKS, array_stage
 from fedwalk.run.execute import embed_to_folder, run
 from fedwalk.run.record import read_run
@@ -230,3 +238,4 @@ def test_a_flag_that_a_protocol_does_not_have_is_refused_without_naming_a_file(
 
 def test_the_names_for_the_command_line_are_those_that_holders_can_run() -> None:
     assert tuple(federated_protocols()) == FEDERATED
+    assert [name for name, one in federated_protocols().items() if one.allowed_by_default] == [FEDERATED_DEFAULT]

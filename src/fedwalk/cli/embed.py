@@ -9,7 +9,7 @@ from typing import Any
 
 from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import FEDERATED, added_protocols, find_protocol, protocol_names
+from fedwalk.protocols.registry import FEDERATED, FEDERATED_DEFAULT, added_protocols, find_protocol, protocol_names
 from fedwalk.settings import CHOICES, PRESETS, Settings, check_read, read_toml
 
 INPUTS = ("graph", "format")
@@ -89,7 +89,8 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
     protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
     protocol.add_argument(
         "--protocol", choices=protocol_names() if simulated else FEDERATED, default=None,
-        help=f"{'see below' if simulated else 'what the holders run'} (default {defaults['protocol']})",
+        help=f"see below (default {defaults['protocol']})" if simulated else
+        f"what the holders run; paper's privacy loss is unbounded (default {FEDERATED_DEFAULT})",
     )  # fmt: skip
     number(protocol, "epsilon", "E", "ldp: total per edge; paper: of noise and encoder, nominal", float)
     if simulated:

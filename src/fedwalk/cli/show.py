@@ -160,10 +160,7 @@ def run_facts(record: RunRecord) -> list[tuple[str, str]]:
     """The most important facts about a run, as names and values."""
     graph, walks = record.graph, record.walks
     isolated = f" ({graph.isolated:,} isolated)" if graph.isolated else ""
-    facts = [
-        ("devices", f"{graph.vertices:,}{isolated}"),
-        ("edges", "unknown" if graph.edges is None else f"{graph.edges:,}"),
-    ]
+    facts = [("devices", f"{graph.vertices:,}{isolated}"), ("edges", _edges(record))]
     if walks.count:
         facts.append(("walks", f"{walks.count:,} of {walks.length} entries"))
     for fact in facts_of(record):
@@ -175,6 +172,15 @@ def run_facts(record: RunRecord) -> list[tuple[str, str]]:
         facts.append(("nominal epsilon", f"{record.nominal_epsilon:g}, a noise scale, not a guarantee{loss}"))
     peak = f", peak memory {bytes_text(record.peak_rss_bytes)}" if record.peak_rss_bytes else ""
     return [*facts, ("time", f"{record.seconds['total']:.1f} s{peak}")]
+
+
+def _edges(record: RunRecord) -> str:
+    """The number of edges; for a federated run, whose server isn't told it, which parties know the edges."""
+    if record.graph.edges is not None:
+        return f"{record.graph.edges:,}"
+    if record.epsilon is None:
+        return "each holder knows its own; not hidden from the server (see the ledger)"
+    return f"each holder knows its own; hidden from the server up to epsilon = {record.epsilon:g} per edge"
 
 
 def score_texts(score: Any) -> list[str]:

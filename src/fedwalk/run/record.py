@@ -28,7 +28,7 @@ FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """The graph of a run. In a federation, numbers that no single party knows are None."""
+    """The graph of a run. In a federation, numbers that the server isn't told are None."""
 
     vertices: int
     edges: int | None

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  fedwalk federate run fed -o run --protocol ldp --epsilon 6
+  fedwalk federate run fed -o run --epsilon 6
   fedwalk federate run fed -o run --protocol paper --num-walks 10
-  fedwalk federate run fed -o run --protocol ldp --epsilon 6 --resume     after the server was stopped
+  fedwalk federate run fed -o run --epsilon 6 --resume     after the server was stopped
 
 A holder that doesn't answer, or sends what the protocol doesn't allow, is left out. Walks that were lost with it are
 reissued to the others. `federation` in run.json says which holders were left out, when and why, and has the exact
@@ -74,14 +74,18 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def chosen_settings(options: argparse.Namespace) -> "Settings":
-    """The settings: defaults, overridden by --config, then by --preset, then by flags."""
+    """The settings: defaults, overridden by --config, then by --preset, then by flags.
+
+    Unlike a simulation, a federation runs the protocol with proved privacy unless its operator names another.
+    """
     from fedwalk.cli.embed import flags_over
+    from fedwalk.protocols.registry import FEDERATED_DEFAULT
     from fedwalk.settings import read_toml
 
     config = read_toml(options.config) if options.config else {}
     # Names the graph's file in a simulation; here each holder has its own.
     config.pop("input", None)
-    return flags_over(options, config)
+    return flags_over(options, {"protocol": FEDERATED_DEFAULT, **config})
 
 
 def show(record: "RunRecord", output: Path, *, as_json: bool) -> int:

@@ -13,7 +13,7 @@ def add_parsers(commands: Commands) -> None:
         commands, "server", _server,
         summary="operator: run the server until Ctrl-C",
         description="Runs Flower's SuperLink with TLS, and registers every admitted holder. The server knows the "
-        "vertices' ids and what holders answer, but no neighbour list and no hop of a walk.",
+        "vertices' ids and what holders answer: in ldp noisy reports, in paper matrices that reveal every edge.",
     )  # fmt: skip
     folder_argument(parser, "federation", "folder that `init` made")
 
