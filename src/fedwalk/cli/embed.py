@@ -208,7 +208,15 @@ def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | No
 def call(options: argparse.Namespace) -> int:
     """Load the graph, run the protocol, and print the results."""
     settings, inputs = chosen_settings(options)
-    from fedwalk.cli.show import StageBars, print_facts, print_json, print_ledger, print_messages, run_facts
+    from fedwalk.cli.show import (
+        StageBars,
+        print_facts,
+        print_json,
+        print_ledger,
+        print_messages,
+        resumed_text,
+        run_facts,
+    )
     from fedwalk.run.execute import embed_to_folder
     from fedwalk.run.folder import check_free
 
@@ -225,6 +233,8 @@ def call(options: argparse.Namespace) -> int:
     if options.json:
         print_json(record.as_dict())
         return 0
+    if options.resume:
+        print(f"{resumed_text(record, bars.computed)}\n")
     print_facts(f"{options.output}", run_facts(record))
     print_messages(record)
     print_ledger(record)

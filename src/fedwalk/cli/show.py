@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Set
 from types import TracebackType
 from typing import Any
 
@@ -20,8 +21,9 @@ from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
 from fedwalk.privacy.ledger import or_unbounded
+from fedwalk.protocols.value_checks import RESERVED_STAGES
 from fedwalk.run.record import RunRecord, facts_of
-from fedwalk.util.text import bytes_text, epsilon_text, sentence
+from fedwalk.util.text import bytes_text, epsilon_text, listed, sentence
 
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
@@ -31,12 +33,14 @@ class StageBars:
     """Shows the progress of stages: a bar per stage on a terminal, elsewhere a line per finished stage.
 
     Elsewhere, a long stage also prints a line every SECONDS_BETWEEN_LINES. Call it with (stage, done, total).
+    `computed` has the stages that began, unlike those that were finished before a run was resumed.
     """
 
     def __init__(self, title: str = "") -> None:
         self._console = Console(stderr=True)
         self._title = title
         self._started: dict[str, float] = {}
+        self.computed: set[str] = set()
         self._finished: set[str] = set()
         self._interrupts = Interrupts()
         self._tasks: dict[str, TaskID] = {}
@@ -63,6 +67,9 @@ class StageBars:
         """Show how far the stage is."""
         # Compiled code can't be interrupted; its next progress call is where a pending Ctrl-C takes effect.
         self._interrupts.check()
+        if done == 0:
+            # A stage that was finished before is announced only as done.
+            self.computed.add(stage)
         if stage not in self._started:
             self._started[stage] = time.perf_counter()
             self._tasks[stage] = self._bars.add_task(stage, total=total)
@@ -118,6 +125,19 @@ def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
 def print_json(value: object) -> None:
     """Print a value as JSON on standard output."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def resumed_text(record: RunRecord, computed: Set[str]) -> str:
+    """What a resumed run took over from earlier attempts, and what it computed."""
+    stages = [name for name in record.seconds if name not in RESERVED_STAGES]
+    before = [name for name in stages if name not in computed]
+    now = [name for name in stages if name in computed]
+    if not now:
+        return "Nothing to compute: the run was finished before."
+    if not before:
+        return "Nothing was finished before: all stages were computed now."
+    was, were = (f"{listed(names)} {'was' if len(names) == 1 else 'were'}" for names in (before, now))
+    return f"Resumed: {was} finished before; {were} computed now."
 
 
 def message_rows(record: RunRecord) -> list[list[str]]:

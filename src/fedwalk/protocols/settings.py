@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fedwalk.errors import SettingsError
 from fedwalk.protocols.registry import find_protocol, known_protocol, protocol_names
 from fedwalk.util.parallel import available_cores
+from fedwalk.util.text import listed
 
 if TYPE_CHECKING:
     from fedwalk.protocols.base import Protocol
@@ -283,7 +284,7 @@ def check_read(protocol: "Protocol", names: Iterable[str], origin: str) -> None:
     for name in sorted(unread & {name.replace("-", "_") for name in names}):
         others = filter(None, map(known_protocol, protocol_names()))
         readers = [other.name for other in others if name in other.reads]
-        advice = f"Leave it out; {_joined(readers)} read{'s' if len(readers) == 1 else ''} it." if readers else ""
+        advice = f"Leave it out; {listed(readers)} read{'s' if len(readers) == 1 else ''} it." if readers else ""
         raise SettingsError(
             f"{origin}: protocol {protocol.name} doesn't read {flag_name(name)}. {advice or 'Leave it out.'}"
         )
@@ -296,10 +297,6 @@ def flag_name(name: str) -> str:
     'walk-length'
     """
     return name.replace("_", "-")
-
-
-def _joined(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _real(name: str, value: Any) -> float:

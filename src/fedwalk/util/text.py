@@ -1,5 +1,7 @@
 """Numbers and sentences formatted for people."""
 
+from collections.abc import Sequence
+
 
 def count_text(count: float) -> str:
     """A whole number with thousands separators.
@@ -17,6 +19,15 @@ def counted(count: int, one: str, many: str) -> str:
     ('1 vertex', '1,200 vertices')
     """
     return f"{count:,} {one if count == 1 else many}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["bins"]), listed(["bins", "tree"]), listed(["bins", "tree", "walks"])
+    ('bins', 'bins and tree', 'bins, tree and walks')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def short_text(value: float) -> str:

@@ -58,7 +58,7 @@ def add_parsers(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from fedwalk.cli.show import StageBars
+    from fedwalk.cli.show import StageBars, resumed_text
     from fedwalk.federation.deploy.follow_run import run
     from fedwalk.federation.membership.folders import FederationFolder
 
@@ -70,6 +70,8 @@ def _run(options: argparse.Namespace) -> int:
             folder, settings, options.output, patience=options.patience, force=options.force, resume=options.resume,
             keep_walks=options.keep_walks, min_holders=options.min_holders, on_progress=bars,
         )  # fmt: skip
+    if options.resume and not options.json:
+        print(f"{resumed_text(record, bars.computed)}\n")
     return show(record, options.output, as_json=options.json)
 
 
