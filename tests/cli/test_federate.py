@@ -25,6 +25,8 @@ from fedwalk.federation.deploy.ports import free_port
 from fedwalk.federation.deploy.processes import stop_tagged, tagged
 from fedwalk.federation.deploy.registration import register_holders
 from fedwalk.federation.deploy.services import read_tag
+from fedwalk.federation.deploy.status import terms_text
+from fedwalk.federation.holder.terms import Terms
 from fedwalk.federation.membership.folders import FederationFolder, HolderFolder, write_settings
 from fedwalk.federation.membership.keys import authority_fingerprint, certificate_end, server_certificate
 from fedwalk.federation.membership.requests import read_request
@@ -210,6 +212,26 @@ def test_counts_of_holders_are_in_the_singular_for_one() -> None:
     facts = dict(federation_facts(FederationFacts(1, statistics), 0))
     assert facts["interrupted"] == "ann, 1 time: it returned, and its walks were reissued"
     assert facts["unreachable"] == "bob, for 1 other holder: check its port and its address"
+
+
+def test_counts_of_walks_and_devices_are_in_the_singular_for_one() -> None:
+    walks = WalkCount(asked=1, started=1, finished=1, lost=0, reissued=0)
+    facts = dict(federation_facts(FederationFacts(1, RunStatistics("run", {"ann": 1}, walks=walks)), 0))
+    assert facts["embedded"] == "1 device"
+    assert facts["finished"] == "1 of 1 walk, 0 lost"
+    assert terms_text(Terms(("ldp",), None, 1)) == "ldp, at most 1 walk per device"
+
+
+def test_a_lost_holder_is_noted_in_the_singular(
+    network: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated = embed_to_folder(network, Settings(**{**SETTINGS, "walk_length": 1, "predict": 0}), tmp_path / "run")
+    statistics = RunStatistics("run", {"ann": 1}, lost={"ann": "walks: no answer"})
+    record = replace(simulated, graph=replace(simulated.graph, vertices=1, edges=None))
+    show(replace(record, federation=FederationFacts(1, statistics).as_dict()), tmp_path / "run", as_json=False)
+    printed = capsys.readouterr()
+    assert "1 of 1 holder lost; 1 of 1 device embedded." in printed.err
+    assert " 180 of 1 entry" in printed.out
 
 
 def test_reissued_walks_are_not_shown_as_a_part_of_the_finished_ones() -> None:

@@ -23,7 +23,7 @@ from fedwalk.cli.interrupts import Interrupts
 from fedwalk.privacy.ledger import or_unbounded
 from fedwalk.protocols.value_checks import RESERVED_STAGES
 from fedwalk.run.record import RunRecord, facts_of
-from fedwalk.util.text import bytes_text, epsilon_text, listed, sentence
+from fedwalk.util.text import bytes_text, counted, epsilon_text, listed, sentence
 
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
@@ -182,7 +182,7 @@ def run_facts(record: RunRecord) -> list[tuple[str, str]]:
     isolated = f" ({graph.isolated:,} isolated)" if graph.isolated else ""
     facts = [("devices", f"{graph.vertices:,}{isolated}"), ("edges", _edges(record))]
     if walks.count:
-        facts.append(("walks", f"{walks.count:,} of {walks.length} entries"))
+        facts.append(("walks", f"{walks.count:,} of {counted(walks.length, 'entry', 'entries')}"))
     for fact in facts_of(record):
         facts += [(fact.name, fact.text), *([("", fact.note)] if fact.note else [])]
     if walks.expected_hops_per_walk is not None and walks.count:

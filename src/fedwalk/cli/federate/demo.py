@@ -8,6 +8,7 @@ from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, json_argument, patience_argument
 from fedwalk.errors import InputError
 from fedwalk.protocols.registry import FEDERATED, FEDERATED_DEFAULT, federated_protocols
+from fedwalk.util.text import counted
 
 MARK = "server/federation.toml"
 """A folder that has this file is that of an earlier demo, and may be replaced."""
@@ -59,7 +60,7 @@ def _demo(options: argparse.Namespace) -> int:
     check_run(settings.resolve(graph.vertices), options.patience)
     check_num_holders(options.holders, graph)
     shutil.rmtree(options.output, ignore_errors=True)
-    with StageBars(f"{options.protocol} over {options.holders} holders: {graph}") as bars:
+    with StageBars(f"{options.protocol} over {counted(options.holders, 'holder', 'holders')}: {graph}") as bars:
         bars("keys", 0, 1)
         federation = make_federation(options.output, graph, options.holders, options.seed)
         bars("keys", 1, 1)

@@ -108,9 +108,10 @@ def show(record: "RunRecord", output: Path, *, as_json: bool) -> int:
     print(f"Results: {output}/embedding.npz; the whole record: {output}/run.json")
     statistics = federation.statistics
     if statistics.lost:
-        lost = f"{len(statistics.lost)} of {len(statistics.holders)} holders were lost"
+        lost = counted(len(statistics.holders), "holder", "holders")
+        embedded = counted(record.graph.vertices, "device", "devices")
         print(
-            f"fedwalk: note: {lost}; {federation.embedded:,} of {record.graph.vertices:,} devices are embedded.",
+            f"fedwalk: note: {len(statistics.lost)} of {lost} lost; {federation.embedded:,} of {embedded} embedded.",
             file=sys.stderr,
         )
     return 0
@@ -123,16 +124,18 @@ def federation_facts(federation: "FederationFacts", num_hops: float) -> list[tup
     facts = [("holders", f"{num_holders - len(statistics.lost)} of {num_holders} completed the run")]
     if statistics.simulated:
         facts.append(("simulated", f"{', '.join(statistics.simulated)}: noise from a seed, which protects nothing"))
-    facts.append(("embedded", f"{federation.embedded:,} devices"))
+    facts.append(("embedded", counted(federation.embedded, "device", "devices")))
     facts += [("lost", f"{holder}: {reason}") for holder, reason in statistics.lost.items()]
     if walks.asked:
+        asked = counted(walks.asked, "walk", "walks")
         # A walk counts each time it is reissued, whether or not it finished in the end.
         again = f"; {counted(walks.reissued, 'reissue', 'reissues')}" if walks.reissued else ""
-        facts.append(("finished", f"{walks.finished:,} of {walks.asked:,} walks, {walks.lost:,} lost{again}"))
+        facts.append(("finished", f"{walks.finished:,} of {asked}, {walks.lost:,} lost{again}"))
         facts += [("", f"{n:,} {reason}") for reason, n in walks.reasons.items()]
         rate = wire.bytes / max(1, walks.finished)
         hops = num_hops / max(wire.seconds, 1e-9)
-        facts.append(("hops", f"{hops:,.0f} a second; {wire.batches:,} batches, {rate:,.0f} bytes a walk"))
+        batches = counted(wire.batches, "batch", "batches")
+        facts.append(("hops", f"{hops:,.0f} a second; {batches}, {counted(round(rate), 'byte', 'bytes')} a walk"))
     for holder, times in statistics.interrupted.items():
         facts.append(
             ("interrupted", f"{holder}, {counted(times, 'time', 'times')}: it returned, and its walks were reissued")
