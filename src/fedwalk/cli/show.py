@@ -23,7 +23,7 @@ from fedwalk.cli.interrupts import Interrupts
 from fedwalk.privacy.ledger import or_unbounded
 from fedwalk.protocols.value_checks import RESERVED_STAGES
 from fedwalk.run.record import RunRecord, facts_of
-from fedwalk.util.text import bytes_text, counted, epsilon_text, listed, sentence
+from fedwalk.util.text import bytes_text, counted, epsilon_text, listed, mean_text, sentence
 
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
@@ -205,10 +205,7 @@ def _edges(record: RunRecord) -> str:
 
 def score_texts(score: Any) -> list[str]:
     """Micro- and macro-F1 with their standard deviations."""
-    return [
-        f"{score.micro_f1:.4f} ± {score.micro_f1_std:.4f}",
-        f"{score.macro_f1:.4f} ± {score.macro_f1_std:.4f}",
-    ]
+    return [mean_text(score.micro_f1, score.micro_f1_std), mean_text(score.macro_f1, score.macro_f1_std)]
 
 
 def loss_texts(loss: dict[str, float]) -> list[str]:

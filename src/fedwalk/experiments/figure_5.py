@@ -11,6 +11,7 @@ from fedwalk.experiments.outcome import (
     Series,
     Table,
     compare,
+    over_seeds,
     percent,
     spread,
     trials_of,
@@ -18,6 +19,7 @@ from fedwalk.experiments.outcome import (
 )
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import Trial
+from fedwalk.util.text import counted
 
 METHODS: dict[str, dict[str, Any]] = {"DeepWalk": {"protocol": "deepwalk"}, "FedWalk": {}}
 SCORES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1"}
@@ -51,7 +53,8 @@ def present(setup: Setup, results: Results) -> Outcome:
         ])
         for score, text in SCORES.items()
     ]  # fmt: skip
-    text = f"{setup.seeds} seeds, {setup.splits} splits each; ± is the standard deviation over the seeds. Scores in %."
+    splits = counted(setup.splits, "split", "splits")
+    text = f"Scores in %, {over_seeds(setup)}, with {splits} for each."
     title = "FedWalk against DeepWalk (Figures 5 and 6)"
     table = Table("figure-5", f"{setup.title}: F1 over T_R", header, rows)
     return Outcome("5", title, text, [table], charts, claims(setup, results))

@@ -1,7 +1,7 @@
 """Beyond the paper: link prediction, which tells held-out edges from non-edges by vectors trained without them."""
 
 from fedwalk.experiments.figure_5 import METHODS
-from fedwalk.experiments.outcome import Experiment, Outcome, Results, Table, for_seeds, spread
+from fedwalk.experiments.outcome import Experiment, Outcome, Results, Table, for_seeds, over_seeds, spread
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import LINK_METHODS, Trial
 
@@ -24,8 +24,8 @@ def present(setup: Setup, results: Results) -> Outcome:
     ]
     table = Table("links", f"{setup.title}: link prediction", ["method", "features", *SCORES.values()], rows)
     text = (
-        f"{HELD_OUT:.0%} of the edges held out, as many non-edges drawn; ± the standard deviation over {setup.seeds} "
-        "seeds. hadamard: logistic regression on products of coordinates; cosine: no training."
+        f"{HELD_OUT:.0%} of the edges held out, as many non-edges drawn; {over_seeds(setup)}. "
+        "hadamard: logistic regression on products of coordinates; cosine: no training."
     )
     return Outcome("links", "Link prediction", text, [table], [], [])
 

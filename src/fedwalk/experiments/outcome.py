@@ -10,6 +10,7 @@ from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import Measured, Trial
 from fedwalk.protocols.registry import find_protocol
 from fedwalk.settings import Settings
+from fedwalk.util.text import mean_text
 
 MIN_TOLERANCE = 1.0
 """In percentage points. The paper reports no spread; between seeds, scores vary by about this much."""
@@ -27,12 +28,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart, with a standard deviation at each point."""
+    """One line of a chart, with a standard deviation at each point; None if there is a single seed."""
 
     label: str
     x: list[float]
     y: list[float]
-    spread: list[float]
+    spread: Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,10 @@ class Results:
         """One score, e.g. "micro_f1@0.6", seed by seed."""
         return [trial.scores[score] for trial in self.each(change, held_out)]
 
-    def mean(self, change: Mapping[str, Any], score: str) -> tuple[float, float]:
+    def mean(self, change: Mapping[str, Any], score: str) -> tuple[float, float | None]:
         """Mean and standard deviation of a score over the seeds."""
         values = self.scores(change, score)
-        return float(np.mean(values)), float(np.std(values))
+        return float(np.mean(values)), deviation(values)
 
     def hops(self, change: Mapping[str, Any]) -> float:
         """Hops per walk, mean over the seeds."""
@@ -126,14 +127,29 @@ def trials_of(setup: Setup, changes: Sequence[Mapping[str, Any]], ratios: tuple[
     return [Trial(settings, ratios) for change in changes for settings in for_seeds(setup, change)]
 
 
+def deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation; None for a single value, which has none."""
+    return float(np.std(values)) if len(values) > 1 else None
+
+
 def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Mean ± standard deviation."""
-    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+    """Mean ± standard deviation; a single value stands alone."""
+    return mean_text(float(np.mean(values)), deviation(values), digits)
 
 
 def percent(values: Sequence[float]) -> str:
-    """Mean ± standard deviation of changes in percent, with a sign."""
-    return f"{np.mean(values):+.2f} ± {np.std(values):.2f} %"
+    """Mean ± standard deviation of changes in percent, with a sign.
+
+    >>> percent([1.0, 3.0]), percent([1.0])
+    ('+2.00 ± 1.00 %', '+1.00 %')
+    """
+    std = deviation(values)
+    return f"{np.mean(values):+.2f}{'' if std is None else f' ± {std:.2f}'} %"
+
+
+def over_seeds(setup: Setup) -> str:
+    """What the numbers after ± are, for the text above a table."""
+    return f"± the standard deviation over {setup.seeds} seeds" if setup.seeds > 1 else "from one seed"
 
 
 def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str) -> Claim:
@@ -146,7 +162,7 @@ def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str
     >>> compare("Fig. 8", "micro-F1", 9.0, [1.0, 1.4, 1.2], "").verdict
     'differs'
     """
-    tolerance = max(MIN_TOLERANCE, 2 * float(np.std(ours)))
+    tolerance = max(MIN_TOLERANCE, 2 * (deviation(ours) or 0.0))
     verdict = "reproduced" if abs(float(np.mean(ours)) - paper) <= tolerance else "differs"
     return Claim(where, what, f"{paper:+.2f} %", percent(ours), verdict, why)
 

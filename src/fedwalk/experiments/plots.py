@@ -1,5 +1,6 @@
 """Charts of outcomes as PNG and SVG files. Needs matplotlib (the extra `figures`)."""
 
+import math
 from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
@@ -38,7 +39,9 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
         figure = Figure(figsize=(6.4, 4.2), layout="constrained")
         axes = figure.add_subplot()
         for series, marker, colour in zip(chart.series, cycle(MARKERS), cycle(COLOURS), strict=False):
-            axes.errorbar(series.x, series.y, yerr=series.spread, label=series.label, marker=marker, color=colour,
+            # matplotlib draws no error bar for a number that isn't one.
+            bars = [math.nan if one is None else one for one in series.spread]
+            axes.errorbar(series.x, series.y, yerr=bars, label=series.label, marker=marker, color=colour,
                           capsize=3, linewidth=1.5, markersize=5)  # fmt: skip
         for style, (label, level) in zip(cycle(LEVEL_STYLES), chart.levels.items(), strict=False):
             axes.axhline(level, linestyle=style, color="#555555", label=label)

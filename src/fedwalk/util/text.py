@@ -21,6 +21,15 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
+def mean_text(mean: float, deviation: float | None, digits: int = 4) -> str:
+    """A mean with its standard deviation; alone if there is none, as for a single sample.
+
+    >>> mean_text(0.5, 0.01), mean_text(0.5, None, 2)
+    ('0.5000 ± 0.0100', '0.50')
+    """
+    return f"{mean:.{digits}f}" if deviation is None else f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence.
 
