@@ -2,11 +2,13 @@
 
 import json
 import time
-from collections.abc import Set
+from collections.abc import Iterable, Sequence, Set
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     Progress,
@@ -17,7 +19,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
 from fedwalk.privacy.ledger import or_unbounded
@@ -25,6 +26,9 @@ from fedwalk.protocols.value_checks import RESERVED_STAGES
 from fedwalk.run.record import RunRecord, facts_of
 from fedwalk.util.text import bytes_text, counted, epsilon_text, listed, mean_text, sentence
 
+COLUMN_GAP = 2
+MIN_WRAPPED = 20
+"""Cells of up to this width are never wrapped, except in the first column: "0.4333 ± 0.0333" stays in one piece."""
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
 
@@ -91,19 +95,49 @@ class StageBars:
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]], footer: str = "") -> None:
-    """Print a table on standard output: the first column is aligned left, the others right."""
-    heading = Text(title, style="bold", justify="left")
-    table = Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for i, name in enumerate(header):
-        # Only the first column, which has text, may be wrapped; a number must stay in one piece.
-        table.add_column(name, justify="left" if i == 0 else "right", header_style="dim", no_wrap=i > 0)
-    for row in rows:
-        table.add_row(*row)
+    """Print a table on standard output: the first column is aligned left, the others right.
+
+    Long texts are wrapped between words. On a terminal that is too narrow even then, every row becomes a block of
+    lines, so that no cell is cut off.
+    """
     console = _plain_console()
-    console.print(table)
+    console.print(title, style="bold", highlight=False)
+    columns = list(zip(header, *rows, strict=True))
+    # The first column has text; in the others a number must stay in one piece.
+    least = [_min_width(column, 0 if i == 0 else MIN_WRAPPED) for i, column in enumerate(columns)]
+    if sum(least) + COLUMN_GAP * (len(least) - 1) <= console.width:
+        table = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0))
+        for i, (name, width) in enumerate(zip(header, least, strict=True)):
+            whole = width == max(map(cell_len, columns[i]))
+            side: Literal["left", "right"] = "left" if i == 0 else "right"
+            table.add_column(name, justify=side, header_style="dim", no_wrap=whole, min_width=width)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    else:
+        for first, *others in rows:
+            console.print(first, highlight=False)
+            console.print(Padding(_grid(zip(header[1:], others, strict=True)), (0, 0, 0, COLUMN_GAP)))
     if footer:
         console.print(footer, highlight=False, style="dim")
     console.print()
+
+
+def _min_width(cells: Sequence[str], at_least: int) -> int:
+    """The width that a column needs if cells wider than `at_least` are wrapped between words."""
+    words = (cell_len(word) for cell in cells for word in (cell.split() if cell_len(cell) > at_least else [cell]))
+    return max(max(words), min(at_least, max(map(cell_len, cells))))
+
+
+def _grid(facts: Iterable[tuple[str, str]]) -> Table:
+    """Names and values in two columns; long values are wrapped."""
+    grid = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
+    for _ in range(2):
+        # A single word that is wider than the terminal, such as a path, is continued on the next line.
+        grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(name, value)
+    return grid
 
 
 def _plain_console() -> Console:
@@ -114,11 +148,8 @@ def _plain_console() -> Console:
 def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
     """Print names and values in two columns."""
     console = _plain_console()
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in facts:
-        grid.add_row(name, value)
     console.print(title, style="bold", highlight=False)
-    console.print(grid)
+    console.print(_grid(facts))
     console.print()
 
 
