@@ -10,7 +10,10 @@ import pytest
 from conftest import Command
 from fedwalk import __version__
 from fedwalk.cli import build_parser
-from fedwalk.cli.embed import chosen_settings
+from fedwalk.cli.embed import add_settings, chosen_settings
+from fedwalk.cli.parser import Parser
+from fedwalk.protocols.registry import OURS, find_protocol
+from fedwalk.protocols.settings import READ_BY_EVERY_RUN
 from fedwalk.settings import Settings
 
 FLAGS = {
@@ -126,3 +129,13 @@ def test_values_that_look_like_flags_and_beginnings_of_flags_are_accepted() -> N
     assert parse("embed", "g", "-o", "r", "--eps", "3").epsilon == 3
     assert parse("embed", "-o", "r", "--", "--graph").graph == "--graph"
     assert parse("report", "run", "--title", "-- a title --").title == "-- a title --"
+
+
+def test_the_help_of_a_flag_names_the_protocols_that_read_it() -> None:
+    parser = Parser()
+    add_settings(parser)
+    helps = {action.dest: action.help or "" for action in parser._actions}
+    for name in FLAGS.keys() - set(READ_BY_EVERY_RUN):
+        readers = [protocol for protocol in OURS if name in find_protocol(protocol).reads]
+        told = helps[name].rpartition(":")[0]
+        assert len(readers) == len(OURS) or all(reader in told for reader in readers), name

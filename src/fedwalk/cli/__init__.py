@@ -15,9 +15,10 @@ from fedwalk.cli.parser import Parser
 from fedwalk.errors import FedWalkError, FedWalkWarning
 
 DESCRIPTION = """\
-Node embeddings of a graph whose neighbour lists stay on devices: the FedWalk protocol.
+Node embeddings of a graph whose neighbour lists stay on devices: FedWalk.
 
-Every vertex belongs to a device that knows only its own neighbours. The server begins with nothing but the vertex ids.
+Every vertex belongs to a device that knows only its own neighbours. The server
+begins with nothing but the vertex ids.
 """
 
 EPILOG = """\

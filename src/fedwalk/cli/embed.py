@@ -44,7 +44,8 @@ def add_parser(commands: Commands) -> None:
         call,
         summary="embed a graph",
         description="Simulates FedWalk, the provably private protocol ldp or the DeepWalk baseline on a graph, and "
-        "writes a run folder. The defaults are the paper's settings.",
+        "writes a run folder. The defaults are the paper's settings. A flag whose help begins with a protocol's name "
+        "is only for this protocol, and refused with the others.",
         epilog=EPILOG,
     )
     parser.add_argument(
@@ -86,7 +87,7 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
 
     protocol = parser.add_argument_group("protocol")
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
-    protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
+    protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"paper: settings together; {presets}")
     protocol.add_argument(
         "--protocol", choices=protocol_names() if simulated else FEDERATED, default=None,
         help=f"see below (default {defaults['protocol']})" if simulated else
@@ -102,15 +103,15 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
             float,
             "none",
         )
-    number(protocol, "num_bins", "K", "bins of the group plan", default="⌊ln n⌋")
-    choice(protocol, "tree", "builder of the tree; average needs n² memory")
-    choice(protocol, "encoder", "identity leaves vertices unencoded")
+    number(protocol, "num_bins", "K", "paper: bins of the group plan", default="⌊ln n⌋")
+    choice(protocol, "tree", "paper: builder of the tree; average needs n² memory")
+    choice(protocol, "encoder", "paper: identity leaves vertices unencoded")
     walks = parser.add_argument_group("walks")
     number(walks, "walk_length", "L", "entries per walk")
     number(walks, "num_walks", "G", "walks per vertex")
-    number(walks, "predict", "P", "probability that a visit triggers the predictor", float)
-    choice(walks, "predictor", "tree is the paper's; degree and triad are new")
-    number(walks, "burst", "B", "number of entries that a triggered visit writes")
+    number(walks, "predict", "P", "paper: probability that a visit triggers the predictor", float)
+    choice(walks, "predictor", "paper: tree is as published; degree and triad are new")
+    number(walks, "burst", "B", "paper: number of entries that a triggered visit writes")
     skipgram = parser.add_argument_group("embedding")
     skipgram.add_argument(
         "--embed", choices=CHOICES["embed"], default=None,
@@ -124,7 +125,7 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
     number(execution, "seed", "S", covered)
     number(execution, "threads", "T", "1 makes the vectors reproducible, too", default="all cores")
     if simulated:
-        choice(execution, "runtime", "stepwise: one device object per vertex, message by message; slow")
+        choice(execution, "runtime", "paper, ldp: stepwise has one device object per vertex, message by message; slow")
         _add_own_settings(parser)
 
 

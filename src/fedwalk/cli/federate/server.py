@@ -31,7 +31,8 @@ def _server(options: argparse.Namespace) -> int:
 
         def announce() -> None:
             print(f"The server listens on {settings.listen}; {expected} may connect. Its log: {folder.log}")
-            print(f"Next:    fedwalk federate run {folder.path} -o run     Ctrl-C stops the server", flush=True)
+            print("Ctrl-C stops it.")
+            print(f"Next:    fedwalk federate run {folder.path} -o run --epsilon 6", flush=True)
 
         code = wait_until_stopped(started, folder.log, on_start=announce)
     return show_end(code, folder.log)
