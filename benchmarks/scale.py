@@ -63,7 +63,7 @@ def describe(record: dict[str, Any], title: str) -> str:
 
 def growth(sizes: list[int], walks: int) -> str:
     """A table of the seconds per stage for each size, and the exponents of a fitted power law."""
-    runs = [[run(size, 40.0, 60, walks=walks) for _ in range(2)] for size in sizes]
+    runs = [[run(size, 40.0, 60, num_walks=walks) for _ in range(2)] for size in sizes]
     seconds = np.array([[min(r["seconds"][stage] for r in twice) for stage in STAGES] for twice in runs])
     exponents = [np.polyfit(np.log(sizes), np.log(column), 1)[0] for column in seconds.T]
     rows = [

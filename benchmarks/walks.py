@@ -41,7 +41,7 @@ def fedwalk_contenders(path: str | None, walks: int, threads: int) -> tuple[dict
         "fedwalk, tree, p = 0.2": {},
         "fedwalk, triad, p = 1, burst 2": {"predictor": "triad", "predict": 1.0},
     }.items():
-        settings = Settings.from_mapping({"walks": walks, "threads": threads, **change}).resolve(graph.vertices)
+        settings = Settings.from_mapping({"num_walks": walks, "threads": threads, **change}).resolve(graph.vertices)
         runtime = LocalRuntime(graph, server, settings, Transcript())
         table_ = TreeTable(fitted.tree_, fitted.encoder_, settings.predictor, settings.burst)
         contenders[name] = partial(runtime.walks, plan, fitted.degree_vectors_, table_, silent)

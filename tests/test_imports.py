@@ -257,7 +257,6 @@ CHOOSING = {
     "fedwalk.protocols.settings": "the default of the setting `protocol`",
     "fedwalk.estimators": "the default of the parameter `protocol`, which is that of the settings",
     "fedwalk.cli.demo": "the demo compares two protocols",
-    "fedwalk.cli.federate.demo": "the default of its flag",
     "fedwalk.cli.reproduce": "an experiment is named like the protocol that it measures",
     "fedwalk.experiments.figure_5": "the paper's experiments compare given protocols",
     "fedwalk.experiments.private": "this experiment compares given protocols",

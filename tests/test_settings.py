@@ -1,6 +1,7 @@
 """Settings: valid ones survive TOML, whatever else is refused with one kind of error."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwalk.errors import SettingsError
+from fedwalk.protocols import registry
 from fedwalk.protocols.ldp.mechanism import MAX_EPSILON as MAX_LDP_EPSILON
+from fedwalk.protocols.registry import OURS, find_protocol
 from fedwalk.protocols.settings import MAX_WHOLE, MIN_EPSILON, MIN_VALUES
 from fedwalk.settings import CHOICES, Settings, load_settings, read_toml
 from fedwalk.util.parallel import available_cores
 
-PAPER = {
+PAPER: dict[str, Any] = {
     "epsilon": 2.0,
     "walk_length": 40,
     "num_walks": 80,
@@ -30,9 +33,8 @@ PAPER = {
 
 
 def valid_settings() -> st.SearchStrategy[Settings]:
+    """Settings of our protocols, with any values for what each reads."""
     choices: dict[str, st.SearchStrategy[Any]] = {name: st.sampled_from(options) for name, options in CHOICES.items()}
-    choices["protocol"] = st.sampled_from(("paper", "deepwalk"))
-    choices["embed"] = st.none() | st.just("skipgram")
     whole = {name: st.integers(least, MAX_WHOLE) for name, least in MIN_VALUES.items()}
     numbers: dict[str, st.SearchStrategy[Any]] = {
         "epsilon": st.floats(MIN_EPSILON, 1e300) | st.integers(1, 100),
@@ -43,10 +45,21 @@ def valid_settings() -> st.SearchStrategy[Settings]:
         "num_bins": st.none() | whole["num_bins"],
         "threads": st.none() | whole["threads"],
     }
-    private = {**numbers, "epsilon": st.floats(MIN_EPSILON, MAX_LDP_EPSILON), "budget": st.none() | st.floats(1, 9)}
-    open_or_paper = st.builds(Settings, **{**choices, **whole, **numbers})
-    ldp = {**choices, **whole, **private, "protocol": st.just("ldp"), "embed": st.sampled_from(CHOICES["embed"])}
-    return open_or_paper | st.builds(Settings, **ldp)
+    every = {**choices, **whole, **numbers, "budget": st.none() | st.floats(1, 9)}
+    narrower: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+        "paper": {"embed": st.none() | st.just("skipgram")},
+        "deepwalk": {},
+        "ldp": {"epsilon": st.floats(MIN_EPSILON, MAX_LDP_EPSILON)},
+    }
+    each = [
+        st.builds(Settings, protocol=st.just(name), **{read: {**every, **own}[read] for read in reads_of(name)})
+        for name, own in narrower.items()
+    ]
+    return st.one_of(each)
+
+
+def reads_of(protocol: str) -> tuple[str, ...]:
+    return find_protocol(protocol).reads
 
 
 def junk() -> st.SearchStrategy[Any]:
@@ -140,7 +153,7 @@ def test_deepwalk_needs_two_entries_and_no_devices() -> None:
     assert Settings(protocol="deepwalk", walk_length=2).walk_length == 2
     with pytest.raises(SettingsError, match="walk-length = 1"):
         Settings(protocol="deepwalk", walk_length=1)
-    with pytest.raises(SettingsError, match="runtime = stepwise with protocol = deepwalk"):
+    with pytest.raises(SettingsError, match="runtime = stepwise: protocol deepwalk doesn't read runtime"):
         Settings(protocol="deepwalk", runtime="stepwise")
 
 
@@ -191,9 +204,8 @@ def test_settings_of_private_runs_are_checked(values: dict[str, Any], message: s
 
 def test_more_bins_than_vertices_are_refused() -> None:
     assert Settings(num_bins=5).resolve(5).num_bins == 5
-    with pytest.raises(SettingsError, match="bins = 6"):
+    with pytest.raises(SettingsError, match="num-bins = 6"):
         Settings(num_bins=6).resolve(5)
-    assert Settings(num_bins=6, protocol="deepwalk").resolve(5).num_bins == 6
 
 
 def test_toml_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
@@ -228,3 +240,49 @@ def test_walks_without_a_step_are_refused_with_advice(protocol: str) -> None:
     message = f"walk-length = 1 with protocol = {protocol}: such a walk has only its start vertex. Use at least 2."
     with pytest.raises(SettingsError, match=message):
         Settings(protocol=protocol, walk_length=1)
+
+
+UNREAD = [(protocol, name) for protocol in OURS for name in PAPER if name not in reads_of(protocol)]
+
+
+def test_some_settings_are_read_by_some_protocols_only() -> None:
+    assert ("deepwalk", "epsilon") in UNREAD
+    assert ("ldp", "predict") in UNREAD
+    assert ("ldp", "epsilon") not in UNREAD
+
+
+@pytest.mark.parametrize(("protocol", "name"), UNREAD)
+def test_a_setting_that_the_protocol_does_not_read_is_refused_by_name(protocol: str, name: str) -> None:
+    advice = rf"protocol {protocol} doesn't read {name}\. Leave it out; paper( and ldp read|.* reads) it\.$"
+    other: dict[str, Any] = {"predict": 0.5, "predictor": "triad"}
+    changed = other.get(name, 3)
+    # Given explicitly, it is refused even with its default value.
+    for value in (PAPER[name], changed):
+        with pytest.raises(SettingsError, match=rf"^my\.toml: {advice}"):
+            Settings.from_mapping({"protocol": protocol, name: value}, "my.toml")
+    with pytest.raises(SettingsError, match=f"^{name} = .*: {advice}"):
+        Settings(**{"protocol": protocol, name: changed})
+    assert Settings(**{"protocol": protocol, name: PAPER[name]}) == Settings(protocol=protocol)
+
+
+def test_a_setting_is_kept_or_refused_when_the_protocol_changes() -> None:
+    assert Settings(dim=4).updated({"protocol": "ldp"}) == Settings(protocol="ldp", dim=4)
+    with pytest.raises(SettingsError, match=r"predict = 0\.5: protocol ldp doesn't read predict"):
+        Settings(predict=0.5).updated({"protocol": "ldp"})
+
+
+@pytest.mark.parametrize("protocol", OURS)
+def test_settings_list_what_their_protocol_reads_and_nothing_else(protocol: str) -> None:
+    settings = Settings(protocol=protocol).resolve(2000)
+    assert settings.as_dict().keys() == {"protocol", *reads_of(protocol)}
+    assert Settings.from_mapping(settings.as_dict()) == settings
+
+
+def test_what_every_run_reads_can_be_set_whatever_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {})
+    registry.register(replace(find_protocol("deepwalk"), name="plain", reads=("num_walks",)))
+    resolved = Settings(protocol="plain", budget=3, dim=4, seed=5).resolve(20)
+    assert (resolved.threads, resolved.embed) == (None, None)
+    assert resolved.as_dict() == {"protocol": "plain", "num_walks": 80, "dim": 4, "seed": 5, "budget": 3}
+    with pytest.raises(SettingsError, match=r"no setting 'threds'\. Known are budget, dim, num_walks, protocol, seed"):
+        Settings.from_mapping({"protocol": "plain", "threds": 1}, "x")

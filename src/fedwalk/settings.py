@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.settings import CHOICES, INPUT, PRESETS, Setting, Settings
+from fedwalk.protocols.settings import CHOICES, INPUT, PRESETS, Setting, Settings, check_read
 
-__all__ = ["CHOICES", "INPUT", "PRESETS", "Setting", "Settings", "load_settings", "read_toml"]
+__all__ = ["CHOICES", "INPUT", "PRESETS", "Setting", "Settings", "check_read", "load_settings", "read_toml"]
 
 
 def load_settings(path: str | Path) -> Settings:

@@ -32,11 +32,18 @@ def test_without_json_a_person_reads_tables_and_the_next_command(
     assert f"fedwalk evaluate {tmp_path / 'run'} --graph {network_file}" in outcome.out
 
 
-@pytest.mark.parametrize("protocol", ["paper", "deepwalk"])
+@pytest.mark.parametrize(
+    ("protocol", "own"),
+    [
+        ("paper", ("--epsilon", 1.5, "--num-bins", 3, "--predictor", "degree", "--burst", 3)),
+        ("ldp", ("--epsilon", 5, "--embed", "skipgram")),
+        ("deepwalk", ()),
+    ],
+)
 def test_the_written_settings_reproduce_the_run(
-    protocol: str, fedwalk: Command, network_file: Path, tmp_path: Path
+    protocol: str, own: tuple[object, ...], fedwalk: Command, network_file: Path, tmp_path: Path
 ) -> None:
-    flags = ("--epsilon", 1.5, "--num-bins", 3, "--predictor", "degree", "--burst", 3, "--window", 4, "--negative", 3)
+    flags = (*own, "--window", 4, "--negative", 3)
     first, again = tmp_path / "first", tmp_path / "again"
     fedwalk("embed", network_file, "-o", first, *SMALL, *flags, "--protocol", protocol)
     outcome = fedwalk("embed", "--config", first / "settings.toml", "-o", again)
@@ -164,3 +171,26 @@ def test_an_embedding_has_the_same_permissions_as_the_other_results(
 ) -> None:
     fedwalk("embed", network_file, "-o", tmp_path, *SMALL)
     assert (tmp_path / "embedding.npz").stat().st_mode == (tmp_path / "run.json").stat().st_mode
+
+
+def test_resuming_says_what_was_reused_and_what_was_computed(
+    fedwalk: Command, network_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("embed", network_file, "-o", tmp_path / "run", *SMALL)
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError("while training")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedwalk.protocols.embed.train", fail)
+        assert fedwalk(*run).code == 2
+    resumed = fedwalk(*run, "--resume").out.splitlines()[0]
+    assert resumed == (
+        "Resumed: bins, vectors, matrices, tree, encoder and walks were finished before; skipgram was computed now."
+    )
+    again = fedwalk(*run, "--resume")
+    assert again.out.splitlines()[0] == "Nothing to compute: the run was finished before."
+    fresh = fedwalk("embed", network_file, "-o", tmp_path / "fresh", *SMALL, "--resume")
+    assert fresh.out.splitlines()[0] == "Nothing was finished before: all stages were computed now."
+    assert json.loads(fedwalk(*run, "--resume", "--json").out)["protocol"] == "paper"
+    assert "finished before" not in fedwalk("embed", network_file, "-o", tmp_path / "new", *SMALL).out

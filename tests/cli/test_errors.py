@@ -67,7 +67,7 @@ def test_a_missing_or_binary_graph_is_named(fedwalk: Command, tmp_path: Path) ->
         (("--dim", 10**30), "dim = 1"),
         (("--seed", -1), "seed = -1"),
         (("--threads", 0), "threads = 0"),
-        (("--protocol", "deepwalk", "--runtime", "stepwise"), "runtime = stepwise"),
+        (("--protocol", "deepwalk", "--runtime", "stepwise"), "--runtime: protocol deepwalk doesn't read runtime"),
     ],
 )
 def test_a_setting_out_of_range_is_named(
@@ -150,3 +150,26 @@ def test_resuming_with_other_settings_or_another_graph_names_the_difference(
     assert_error(outcome, "began with window = 10, now it is 3")
     assert_error(fedwalk("embed", other, "-o", run, *SMALL, "--num-bins", 3, "--resume"), "another graph")
     assert fedwalk("embed", network_file, "-o", run, *SMALL, "--resume").code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--protocol", "deepwalk", "--epsilon", 3), "--epsilon: protocol deepwalk doesn't read epsilon. Leave it "),
+        (("--protocol", "ldp", "--predict", 0.2), "--predict: protocol ldp doesn't read predict. Leave it out"),
+        (("--protocol", "ldp", "--preset", "frugal"), "--preset frugal: protocol ldp doesn't read burst. Leave it out"),
+    ],
+)
+def test_a_flag_that_the_protocol_does_not_read_is_refused(
+    flags: tuple[object, ...], message: str, fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    assert_error(fedwalk("embed", network_file, "-o", tmp_path / "run", *flags), message)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_with_a_setting_that_the_protocol_does_not_read_is_named(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text('protocol = "ldp"\nnum-bins = 3\n')
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", "--config", tmp_path / "s.toml", "--epsilon", 4)
+    assert_error(outcome, f"{tmp_path}/s.toml: protocol ldp doesn't read num-bins. Leave it out; paper reads it.")

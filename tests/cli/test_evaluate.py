@@ -48,6 +48,18 @@ def test_a_table_has_a_row_per_ratio(fedwalk: Command, run: Path, network_file: 
     assert outcome.err.split()[0] == "evaluate"
 
 
+def test_one_split_is_printed_without_a_deviation(
+    fedwalk: Command, run: Path, network_file: Path, labels_file: Path
+) -> None:
+    one = ("evaluate", run, "--graph", network_file, "--labels", labels_file, "--train-ratio", "0.5", "--splits", 1)
+    table = fedwalk(*one, "--baseline", run).out
+    assert "±" not in table
+    assert table.count("one split; labels predicted by the rule known-count") == 2
+    (score,) = json.loads(fedwalk(*one, "--json").out)["scores"]
+    assert (score["micro_f1_std"], score["macro_f1_std"]) == (None, None)
+    assert f"{score['micro_f1']:.4f}" in table
+
+
 def test_an_embedding_file_is_accepted_instead_of_a_run(
     fedwalk: Command, run: Path, network_file: Path, labels_file: Path
 ) -> None:

@@ -17,17 +17,23 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
-from fedwalk.cli.federate.run import federation_facts
+from conftest import SETTINGS, Command
+from fedwalk.cli import build_parser
+from fedwalk.cli.federate.run import chosen_settings, federation_facts, show
 from fedwalk.federation.deploy.flower_commands import flwr
 from fedwalk.federation.deploy.ports import free_port
 from fedwalk.federation.deploy.processes import stop_tagged, tagged
 from fedwalk.federation.deploy.registration import register_holders
 from fedwalk.federation.deploy.services import read_tag
+from fedwalk.federation.deploy.status import terms_text
+from fedwalk.federation.holder.terms import Terms
 from fedwalk.federation.membership.folders import FederationFolder, HolderFolder, write_settings
 from fedwalk.federation.membership.keys import authority_fingerprint, certificate_end, server_certificate
 from fedwalk.federation.membership.requests import read_request
 from fedwalk.federation.server.statistics import FederationFacts, RunStatistics, WalkCount
+from fedwalk.graph import Graph
+from fedwalk.run.execute import embed_to_folder
+from fedwalk.settings import Settings
 from helpers.commands import SOON, start_command
 from helpers.enrolment import authority_of, dated_pass, with_fingerprint
 
@@ -208,10 +214,59 @@ def test_counts_of_holders_are_in_the_singular_for_one() -> None:
     assert facts["unreachable"] == "bob, for 1 other holder: check its port and its address"
 
 
+def test_counts_of_walks_and_devices_are_in_the_singular_for_one() -> None:
+    walks = WalkCount(asked=1, started=1, finished=1, lost=0, reissued=0)
+    facts = dict(federation_facts(FederationFacts(1, RunStatistics("run", {"ann": 1}, walks=walks)), 0))
+    assert facts["embedded"] == "1 device"
+    assert facts["finished"] == "1 of 1 walk, 0 lost"
+    assert terms_text(Terms(("ldp",), None, 1)) == "ldp, at most 1 walk per device"
+
+
+def test_a_lost_holder_is_noted_in_the_singular(
+    network: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated = embed_to_folder(network, Settings(**{**SETTINGS, "walk_length": 1, "predict": 0}), tmp_path / "run")
+    statistics = RunStatistics("run", {"ann": 1}, lost={"ann": "walks: no answer"})
+    record = replace(simulated, graph=replace(simulated.graph, vertices=1, edges=None))
+    show(replace(record, federation=FederationFacts(1, statistics).as_dict()), tmp_path / "run", as_json=False)
+    printed = capsys.readouterr()
+    assert "1 of 1 holder lost; 1 of 1 device embedded." in printed.err
+    assert " 180 of 1 entry" in printed.out
+
+
 def test_reissued_walks_are_not_shown_as_a_part_of_the_finished_ones() -> None:
     statistics = RunStatistics("run", {"ann": 1}, walks=WalkCount(asked=10, started=18, finished=9, lost=1, reissued=8))
     facts = dict(federation_facts(FederationFacts(1, statistics), 0))
     assert facts["finished"] == "9 of 10 walks, 1 lost; 8 reissues"
+
+
+def test_a_federation_runs_ldp_unless_its_operator_names_another_protocol(tmp_path: Path) -> None:
+    run = ["federate", "run", "fed", "-o", "run"]
+    (tmp_path / "paper.toml").write_text('protocol = "paper"\npredict = 0.5\n')
+    for flags, protocol in (
+        ([], "ldp"), (["--epsilon", "5"], "ldp"), (["--protocol", "paper"], "paper"),
+        (["--config", str(tmp_path / "paper.toml")], "paper"),
+    ):  # fmt: skip
+        assert chosen_settings(build_parser().parse_args([*run, *flags])).protocol == protocol
+    assert build_parser().parse_args(["federate", "demo"]).protocol == "ldp"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "known"),
+    [("ldp", "hidden from the server up to epsilon = 4 per edge"), ("paper", "not hidden from the server")],
+)
+def test_a_run_says_which_parties_know_the_edges(
+    protocol: str, known: str, network: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated = embed_to_folder(network, Settings(**SETTINGS, protocol=protocol, epsilon=4), tmp_path / "run")
+    graph = replace(simulated.graph, edges=None, isolated=None)
+    facts = FederationFacts(graph.vertices, RunStatistics("run", {"ann": graph.vertices})).as_dict()
+    show(replace(simulated, graph=graph, federation=facts), tmp_path / "run", as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"edges each holder knows its own; {known}" in printed
+    assert "unknown" not in printed
+    # The ledger below it says the same.
+    assert ("name every neighbour to the server" in printed) == (protocol == "paper")
 
 
 def test_nothing_private_is_in_the_request(holder: Path) -> None:

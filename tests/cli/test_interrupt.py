@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Command
 from fedwalk.embedding import Embedding
+from fedwalk.util.text import listed
 from helpers.commands import SOON, start_command, wait_until
 
 SLOW_WALKS = ("--num-walks", "60", "--walk-length", "40", "--dim", "8", "--runtime", "stepwise")
@@ -78,7 +79,13 @@ def test_a_run_that_was_stopped_resumes_to_the_same_bytes(
     refused = fedwalk(*arguments)
     assert refused.code == 2
     assert "already holds a run (settings.toml, stages)" in refused.err
-    assert fedwalk(*arguments, "--resume").code == 0
+    kept = kept_stages(run)
+    resumed = fedwalk(*arguments, "--resume")
+    assert resumed.code == 0
+    before, now = resumed.out.splitlines()[0].removeprefix("Resumed: ").split(" finished before; ")
+    assert before == f"{listed(kept)} were"
+    assert now.endswith("computed now.")
+    assert "skipgram" in now
     assert not (run / "stages").exists()
     local = tuple("local" if flag == "stepwise" else flag for flag in flags)
     assert fedwalk("embed", network_file, "-o", whole, "--threads", 1, "--seed", 5, *local).code == 0

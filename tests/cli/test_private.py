@@ -127,11 +127,32 @@ def test_a_lock_file_that_a_dead_run_left_behind_stops_no_other(
     assert fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *kept).code == 0
 
 
-def test_no_budget_allows_the_papers_protocol(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
-    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, "--budget", "1000")
+@pytest.mark.parametrize("budget", [0.5, 3, 1000])
+def test_no_budget_allows_the_papers_protocol(
+    budget: float, fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, "--budget", budget)
     assert outcome.code == 2
-    assert "its cost is unbounded" in outcome.err
-    assert "Use a protocol whose releases have a bound" in outcome.err
+    assert "the privacy loss of protocol paper is unbounded whatever epsilon is" in outcome.err
+    assert "Use a protocol with proved privacy (ldp), or leave out --budget." in outcome.err
+    # A smaller epsilon helps only where epsilon bounds something.
+    assert "smaller" not in outcome.err
+
+
+def test_a_smaller_epsilon_is_advised_where_it_helps(fedwalk: Command, network_file: Path, tmp_path: Path) -> None:
+    private = ("--protocol", "ldp", "--epsilon", 4)
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, *private, "--budget", 3)
+    assert outcome.code == 2
+    assert "costs 4 per edge, and 0 of the budget of 3 are spent" in outcome.err
+    assert "Use a smaller epsilon" in outcome.err
+
+
+def test_a_baseline_without_epsilon_is_refused_without_naming_it(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    outcome = fedwalk("embed", network_file, "-o", tmp_path / "run", *SMALL, "--protocol", "deepwalk", "--budget", 3)
+    assert "the privacy loss of protocol deepwalk is unbounded (the graph itself: " in outcome.err
+    assert "epsilon" not in outcome.err
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"releases": 3}', '{"releases": {"a": {}}}'])

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from rich.cells import cell_len
 
-from fedwalk.cli.show import StageBars
+from fedwalk.cli.show import StageBars, print_facts, print_table
 from fedwalk.util.signals import interruptible
 from fedwalk.util.text import bytes_text
 
@@ -118,3 +119,76 @@ def test_ignored_interrupts_and_other_threads_are_left_unchanged() -> None:
 )
 def test_sizes_are_written_for_a_person(count: float, text: str) -> None:
     assert bytes_text(count) == text
+
+
+TABLES = {
+    "messages": (
+        ["phase", "messages", "bytes", "route"],
+        [["plan", "60", "4.3 kB", "server → device"], ["dictionary", "1,686", "337.0 kB", "device → device"]],
+    ),
+    "ledger": (
+        ["release", "times", "unit", "epsilon", "per edge"],
+        [
+            ["degree vector", "1", "one neighbour list entry", "2 (nominal)", "4 (nominal)"],
+            ["tree and encoder table", "3,200", "one edge", "unbounded", "unbounded"],
+        ],
+    ),
+    "scores": (["train ratio", "micro-F1", "macro-F1"], [["0.5", "0.4333 ± 0.0333", "0.3019 ± 0.0162"]]),
+    "datasets": (
+        ["name", "vertices", "edges", "labels", "", "source"],
+        [["youtube", "1,138,499", "2,990,443", "47", "downloaded", "Grover & Leskovec, KDD 2016"]],
+    ),
+    "audit": (
+        ["attack", "observer", "success", "baseline"],
+        [
+            ["dissimilarity", "network", "100% of edges, 51.9% right", "12.9% of edges, 12.9% right"],
+            ["links", "", "–", ""],
+        ],
+    ),
+    "holders": (
+        ["name", "devices", "address", "state", "certificate"],
+        [["clinic", "1,200", "a-very-long-name.clinic.example.org:7443", "online", "valid for 364 days"]],
+    ),
+    "empty": (["name", "devices"], []),
+}
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+@pytest.mark.parametrize("name", TABLES)
+def test_no_cell_of_a_table_is_cut_off(
+    name: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    header, rows = TABLES[name]
+    print_table("A title", header, rows, "a footer")
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert all(cell_len(line) <= width for line in out.splitlines())
+    # Wrapping may move a word to another line, and cut one only if it is wider than the terminal.
+    shown = "".join(out.split())
+    for cell in (cell for row in rows for cell in row):
+        assert all(word in shown for word in cell.split() if cell_len(word) <= width - 12)
+
+
+def test_numbers_are_in_one_piece_and_blocks_name_their_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    print_table("Scores", *TABLES["scores"])
+    assert "0.4333 ± 0.0333  0.3019 ± 0.0162" in capsys.readouterr().out
+    print_table("Messages", *TABLES["messages"])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:5] == ["Messages", "plan", "  messages  60", "  bytes     4.3 kB", "  route     server → device"]
+    monkeypatch.setenv("COLUMNS", "80")
+    print_table("Audit", *TABLES["audit"])
+    # A few characters too wide, so that the texts are wrapped, but still a table.
+    assert capsys.readouterr().out.splitlines()[1].split() == ["attack", "observer", "success", "baseline"]
+
+
+def test_a_long_fact_is_continued_and_not_cut_off(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    path = "/home/ann/" + "deep/" * 12
+    print_facts("run", [("nominal epsilon", path)])
+    assert path in "".join(capsys.readouterr().out.split())

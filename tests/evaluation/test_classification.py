@@ -56,6 +56,11 @@ def test_scores_are_those_of_the_textbook(network: Graph, embedding: Embedding) 
     assert [score.micro_f1_std, score.macro_f1_std] == pytest.approx(np.std(splits, axis=0).tolist())
 
 
+def test_one_split_has_no_deviation(network: Graph, embedding: Embedding) -> None:
+    for score in evaluate(embedding, network, train_ratios=[0.5, 0.6], splits=1):
+        assert (score.micro_f1_std, score.macro_f1_std) == (None, None)
+
+
 def test_vectors_that_are_the_labels_score_one() -> None:
     graph = ring(40, list(range(0, 40, 2)), list(range(1, 40, 2)))
     vectors = np.eye(2)[np.arange(40) % 2]

@@ -24,14 +24,20 @@ from fedwalk.experiments.outcome import (
     REPRODUCED,
     UNTESTED,
     VERDICTS,
+    Chart,
     Claim,
     Outcome,
     Results,
+    Series,
     Table,
     compare,
     for_seeds,
+    over_seeds,
+    percent,
+    spread,
     trials_of,
 )
+from fedwalk.experiments.plots import draw
 from fedwalk.experiments.publish import Edition, publish, read_claims, summary
 from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
 from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
@@ -270,6 +276,24 @@ def test_a_claim_is_judged_by_the_stated_rule(small: Setup, change: float, verdi
     micro = next(claim for claim in claims if claim.what.startswith("micro-F1") and "blogcatalog" in claim.what)
     assert (micro.paper, micro.verdict) == ("-1.80 %", verdict)
     assert {claim.verdict for claim in claims if "flickr" in claim.what} == {"can't be tested"}
+
+
+def test_one_seed_has_no_deviation(small: Setup) -> None:
+    assert (spread([50.0, 52.0]), percent([-1.0, -3.0])) == ("51.00 ± 1.00", "-2.00 ± 1.00 %")
+    assert (spread([50.0]), percent([-1.0])) == ("50.00", "-1.00 %")
+    setup = replace(small, seeds=1)
+    (settings,) = for_seeds(setup, {})
+    results = Results(setup, {(settings, 0.0): Measured({"micro_f1@0.5": 0.4}, 0.0, 0.0, 0.0, 0, 0)})
+    assert results.mean({}, "micro_f1@0.5") == (0.4, None)
+    assert (over_seeds(small), over_seeds(setup)) == ("± the standard deviation over 2 seeds", "from one seed")
+
+
+def test_a_chart_of_one_seed_has_no_error_bars(tmp_path: Path) -> None:
+    for name, half in (("one", None), ("two", 0.1)):
+        chart = Chart(name, "F1", "p", "F1", [Series("a", [0.1, 0.2], [0.5, 0.6], [half, half])])
+        drawing = draw(chart, tmp_path)[1].read_text(encoding="utf-8")
+        _, bars = drawing.split('id="LineCollection_1">', 1)
+        assert ("<path d=" in bars[: bars.index("</g>")]) == (half is not None)
 
 
 def test_a_wide_spread_widens_the_tolerance() -> None:

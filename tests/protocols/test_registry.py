@@ -17,7 +17,15 @@ from fedwalk.privacy.mechanisms import Unprotected
 from fedwalk.protocols import registry
 from fedwalk.protocols.base import Protocol
 from fedwalk.protocols.deepwalk.protocol import PROTOCOL as DEEPWALK
-from fedwalk.protocols.registry import FEDERATED, OURS, federated_protocols, find_protocol, protocol_names, register
+from fedwalk.protocols.registry import (
+    FEDERATED,
+    FEDERATED_DEFAULT,
+    OURS,
+    federated_protocols,
+    find_protocol,
+    protocol_names,
+    register,
+)
 from fedwalk.protocols.stages import SKIPGRAM, WALKS, array_stage
 from fedwalk.run.execute import embed_to_folder, run
 from fedwalk.run.record import read_run
@@ -88,10 +96,7 @@ def test_a_registered_protocol_is_known_by_its_name_and_may_be_registered_again(
     [
         ("x", r"expected a fedwalk.protocols.base.Protocol, got str. Name the protocol's value.$"),
         (DEEPWALK, "'deepwalk' of this program: this name is already taken"),
-        (
-            protocol(settings=(Setting("num_walks", 1, ""),)),
-            "own setting 'num_walks' has the name of a shared one: rename it",
-        ),
+        (protocol(settings=(Setting("num_walks", 1, ""),)), "'num_walks' has the name of a shared one: rename it"),
         (protocol(reads=("hops",)), "reads 'hops', which is not a setting: remove it from `reads`"),
         (protocol(release_settings=("hops",)), "'hops', which is not a setting: remove it from `release_settings`"),
         (protocol(stages=(WALKS, SKIPGRAM, WALKS)), "two of its stages are named 'walks'"),
@@ -237,3 +242,4 @@ def test_a_flag_that_a_protocol_does_not_have_is_refused_without_naming_a_file(
 
 def test_the_names_for_the_command_line_are_those_that_holders_can_run() -> None:
     assert tuple(federated_protocols()) == FEDERATED
+    assert [name for name, one in federated_protocols().items() if one.allowed_by_default] == [FEDERATED_DEFAULT]

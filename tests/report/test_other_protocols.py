@@ -21,7 +21,7 @@ from fedwalk.report.source import read_source
 from fedwalk.report.walks import walk_section
 from fedwalk.settings import Setting
 from helpers.pages import quick
-from helpers.run_folders import embed
+from helpers.run_folders import embed, rewrite
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,13 @@ def test_the_default_of_a_protocols_own_setting_is_shown_where_it_differs(networ
         assert {card.name: card.note for card in settings_cards(source)}["share"] == note
         assert ("--share 0.25" in again(source)) == (share == 0.25)
         assert "--protocol other" in again(source)
+
+
+def test_the_command_of_a_federated_run_names_its_protocol(network: Graph, tmp_path: Path) -> None:
+    run = embed(network, tmp_path / "run")
+    assert "--protocol" not in again(read_source(run))
+    rewrite(run, federation={"holders": {}, "lost": {}})
+    assert again(read_source(run)).startswith("fedwalk federate run FEDERATION -o again --protocol paper ")
 
 
 def test_the_page_of_a_run_outlives_its_package(network: Graph, network_file: Path, tmp_path: Path) -> None:

@@ -184,6 +184,6 @@ def test_a_record_without_a_format_is_of_the_first() -> None:
     older = content()
     del older["format"], older["fedwalk"]
     with pytest.raises(
-        RunFolderError, match=rf"of an unknown version in format 1; fedwalk {__version__} reads format 2"
+        RunFolderError, match=rf"of an unknown version in format 1; fedwalk {__version__} reads format 3"
     ):
         RunRecord.from_dict(older, "run.json")

@@ -57,7 +57,7 @@ def test_encoder_returns_its_input_for_nearly_every_vertex(model: fedwalk.FedWal
 MEASURED = """
 import sys, fedwalk
 from fedwalk.run.stages import peak_rss_bytes
-model = fedwalk.FedWalk(walks=int(sys.argv[2]))
+model = fedwalk.FedWalk(num_walks=int(sys.argv[2]))
 model.fit(sys.argv[1])
 print(len(model.walks_.sequences), peak_rss_bytes() or 0)
 """

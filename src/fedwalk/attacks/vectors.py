@@ -15,6 +15,7 @@ from fedwalk.attacks.finding import Finding
 from fedwalk.attacks.scoring import area_under_curve, sample_pairs
 from fedwalk.graph.graph import Graph
 from fedwalk.graph.pairs import Pairs
+from fedwalk.util.text import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +56,8 @@ def find_links(graph: Graph, vectors: NDArray[np.float32], protocol: str, seed: 
         "dot_auc": area_under_curve(dot_products(view, edges), dot_products(view, others)),
     }
     said = (
-        f"{len(edges):,} edges told from {len(others):,} other pairs by how close the vectors of their ends are; the "
-        "product of the true degrees is given for comparison."
+        f"{counted(len(edges), 'edge', 'edges')} told from {counted(len(others), 'other pair', 'other pairs')} by how "
+        "close the vectors of their ends are; the product of the true degrees is given for comparison."
     )
     baseline = {"auc": 0.5, "degree_auc": area_under_curve(*degrees)}
     yield Finding.of("close vectors", protocol, view, success, baseline, said)

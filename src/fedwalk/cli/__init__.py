@@ -10,13 +10,15 @@ import warnings
 from collections.abc import Sequence
 
 from fedwalk._version import __version__
-from fedwalk.cli.arguments import LazyParser
+from fedwalk.cli.arguments import print_help
+from fedwalk.cli.parser import Parser
 from fedwalk.errors import FedWalkError, FedWalkWarning
 
 DESCRIPTION = """\
-Node embeddings of a graph whose neighbour lists stay on devices: the FedWalk protocol.
+Node embeddings of a graph whose neighbour lists stay on devices: FedWalk.
 
-Every vertex belongs to a device that knows only its own neighbours. The server knows only the vertex ids.
+Every vertex belongs to a device that knows only its own neighbours. The server
+begins with nothing but the vertex ids.
 """
 
 EPILOG = """\
@@ -39,14 +41,15 @@ def build_parser() -> argparse.ArgumentParser:
     """Build the parser with all commands."""
     from fedwalk.cli import audit, data, demo, embed, evaluate, federate, links, report, reproduce, sweep
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="fedwalk",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fedwalk {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=LazyParser)
+    parser.set_defaults(call=print_help(parser))
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for module in (demo, embed, evaluate, report, audit, links, sweep, reproduce, data, federate):
         module.add_parser(commands)
     return parser

@@ -6,8 +6,9 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from fedwalk.cli.parser import Parser
 from fedwalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,38 +18,7 @@ FORMATS = ("edgelist", "adjlist", "mat", "npz")
 """The same as in fedwalk.graph.load, which isn't imported before a command runs; a test compares the two."""
 
 
-class LazyParser(argparse.ArgumentParser):
-    """A parser that adds some of its arguments when it is first used.
-
-    The flags of the settings need the list of installed protocols. `fedwalk --help` doesn't show them, and is faster
-    without.
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._later: list[Callable[[argparse.ArgumentParser], None]] = []
-
-    def add_later(self, add: Callable[[argparse.ArgumentParser], None]) -> None:
-        """Call `add(parser)` before this parser parses or prints its help for the first time."""
-        self._later.append(add)
-
-    def _add_now(self) -> None:
-        # Removed before it is called: argparse refuses an argument that is added twice.
-        while self._later:
-            self._later.pop(0)(self)
-
-    def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """Parse, as argparse does, after adding all arguments."""
-        self._add_now()
-        return super().parse_known_args(*args, **options)
-
-    def format_help(self) -> str:
-        """The help text, after adding all arguments."""
-        self._add_now()
-        return super().format_help()
-
-
-Commands: TypeAlias = "argparse._SubParsersAction[LazyParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 """What `ArgumentParser.add_subparsers` returns; argparse has no public name for it."""
 
 
@@ -60,8 +30,8 @@ def add_command(
     summary: str,
     description: str,
     epilog: str | None = None,
-) -> LazyParser:
-    """Add a command that runs `call`; a command with actions of its own has none.
+) -> Parser:
+    """Add a command that runs `call`; a command with actions of its own has none, and prints its help without one.
 
     `summary` is its line in the list of commands. The line breaks of `epilog` are kept.
     """
@@ -74,9 +44,18 @@ def add_command(
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    if call is not None:
-        parser.set_defaults(call=call)
+    parser.set_defaults(call=call or print_help(parser))
     return parser
+
+
+def print_help(parser: Parser) -> Callable[[argparse.Namespace], int]:
+    """What a command does that was given no action: print its help, as pip does, which isn't an error."""
+
+    def call(options: argparse.Namespace) -> int:
+        parser.print_help()
+        return 0
+
+    return call
 
 
 def add_run_graph(parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -36,7 +36,7 @@ def add_parser(commands: Commands) -> None:
         "once, checked and kept.",
         epilog=EPILOG,
     )
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
     every = add_command(
         actions,
         "list",

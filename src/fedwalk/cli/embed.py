@@ -9,8 +9,8 @@ from typing import Any
 
 from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import FEDERATED, added_protocols, find_protocol, protocol_names
-from fedwalk.settings import CHOICES, PRESETS, Settings, read_toml
+from fedwalk.protocols.registry import FEDERATED, FEDERATED_DEFAULT, added_protocols, find_protocol, protocol_names
+from fedwalk.settings import CHOICES, PRESETS, Settings, check_read, read_toml
 
 INPUTS = ("graph", "format")
 
@@ -44,7 +44,8 @@ def add_parser(commands: Commands) -> None:
         call,
         summary="embed a graph",
         description="Simulates FedWalk, the provably private protocol ldp or the DeepWalk baseline on a graph, and "
-        "writes a run folder. The defaults are the paper's settings.",
+        "writes a run folder. The defaults are the paper's settings. A flag whose help begins with a protocol's name "
+        "is only for this protocol, and refused with the others.",
         epilog=EPILOG,
     )
     parser.add_argument(
@@ -86,10 +87,11 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
 
     protocol = parser.add_argument_group("protocol")
     presets = "; ".join(f"{name}: {_flags(preset)}" for name, preset in PRESETS.items())
-    protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"settings that go together; {presets}")
+    protocol.add_argument("--preset", choices=PRESETS, default=None, help=f"paper: settings together; {presets}")
     protocol.add_argument(
         "--protocol", choices=protocol_names() if simulated else FEDERATED, default=None,
-        help=f"{'see below' if simulated else 'what the holders run'} (default {defaults['protocol']})",
+        help=f"see below (default {defaults['protocol']})" if simulated else
+        f"what the holders run; paper's privacy loss is unbounded (default {FEDERATED_DEFAULT})",
     )  # fmt: skip
     number(protocol, "epsilon", "E", "ldp: total per edge; paper: of noise and encoder, nominal", float)
     if simulated:
@@ -101,15 +103,15 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
             float,
             "none",
         )
-    number(protocol, "num_bins", "K", "bins of the group plan", default="⌊ln n⌋")
-    choice(protocol, "tree", "builder of the tree; average needs n² memory")
-    choice(protocol, "encoder", "identity leaves vertices unencoded")
+    number(protocol, "num_bins", "K", "paper: bins of the group plan", default="⌊ln n⌋")
+    choice(protocol, "tree", "paper: builder of the tree; average needs n² memory")
+    choice(protocol, "encoder", "paper: identity leaves vertices unencoded")
     walks = parser.add_argument_group("walks")
     number(walks, "walk_length", "L", "entries per walk")
     number(walks, "num_walks", "G", "walks per vertex")
-    number(walks, "predict", "P", "probability that a visit triggers the predictor", float)
-    choice(walks, "predictor", "tree is the paper's; degree and triad are new")
-    number(walks, "burst", "B", "number of entries that a triggered visit writes")
+    number(walks, "predict", "P", "paper: probability that a visit triggers the predictor", float)
+    choice(walks, "predictor", "paper: tree is as published; degree and triad are new")
+    number(walks, "burst", "B", "paper: number of entries that a triggered visit writes")
     skipgram = parser.add_argument_group("embedding")
     skipgram.add_argument(
         "--embed", choices=CHOICES["embed"], default=None,
@@ -123,7 +125,7 @@ def add_settings(parser: argparse.ArgumentParser, *, simulated: bool = True) -> 
     number(execution, "seed", "S", covered)
     number(execution, "threads", "T", "1 makes the vectors reproducible, too", default="all cores")
     if simulated:
-        choice(execution, "runtime", "stepwise: one device object per vertex, message by message; slow")
+        choice(execution, "runtime", "paper, ldp: stepwise has one device object per vertex, message by message; slow")
         _add_own_settings(parser)
 
 
@@ -170,8 +172,13 @@ def flags_over(options: argparse.Namespace, config: dict[str, Any], varied: dict
     preset = PRESETS[options.preset] if options.preset else {}
     chosen = {**config, **preset, **flags, **(varied or {})}
     # The flags of a protocol's own settings are text until it is known which protocol is meant.
-    own = find_protocol(chosen.get("protocol", Settings().protocol)).settings
-    typed = {one.name: one.from_text(flags[one.name]) for one in own if one.name in flags}
+    protocol = find_protocol(chosen.get("protocol", Settings().protocol))
+    typed = {one.name: one.from_text(flags[one.name]) for one in protocol.settings if one.name in flags}
+    # `from_mapping` would refuse these as well, but can't tell which of the sources has the setting.
+    for origin, names in ((f"{options.config}", config), (f"--preset {options.preset}", preset)):
+        check_read(protocol, names, origin)
+    for name in flags:
+        check_read(protocol, [name], _flag(name))
     return Settings.from_mapping({**chosen, **typed}, str(options.config or "command line"))
 
 
@@ -202,7 +209,15 @@ def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | No
 def call(options: argparse.Namespace) -> int:
     """Load the graph, run the protocol, and print the results."""
     settings, inputs = chosen_settings(options)
-    from fedwalk.cli.show import StageBars, print_facts, print_json, print_ledger, print_messages, run_facts
+    from fedwalk.cli.show import (
+        StageBars,
+        print_facts,
+        print_json,
+        print_ledger,
+        print_messages,
+        resumed_text,
+        run_facts,
+    )
     from fedwalk.run.execute import embed_to_folder
     from fedwalk.run.folder import check_free
 
@@ -219,6 +234,8 @@ def call(options: argparse.Namespace) -> int:
     if options.json:
         print_json(record.as_dict())
         return 0
+    if options.resume:
+        print(f"{resumed_text(record, bars.computed)}\n")
     print_facts(f"{options.output}", run_facts(record))
     print_messages(record)
     print_ledger(record)

@@ -117,7 +117,8 @@ def call(options: argparse.Namespace) -> int:
             record |= {"baseline": str(paths[1]), "baseline_scores": [asdict(s) for s in scores[1]], "losses": lost}
         print_json(record)
         return 0
-    footer = f"mean ± standard deviation over {options.splits} splits; labels predicted by the rule {options.rule}"
+    over = f"mean ± standard deviation over {options.splits} splits" if options.splits > 1 else "one split"
+    footer = f"{over}; labels predicted by the rule {options.rule}"
     for path, results in zip(paths, scores, strict=True):
         rows = [[f"{score.train_ratio:g}", *score_texts(score)] for score in results]
         print_table(str(path), ["train ratio", "micro-F1", "macro-F1"], rows, footer)

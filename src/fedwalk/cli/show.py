@@ -2,10 +2,13 @@
 
 import json
 import time
+from collections.abc import Iterable, Sequence, Set
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,13 +19,16 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
 from fedwalk.cli.interrupts import Interrupts
 from fedwalk.privacy.ledger import or_unbounded
+from fedwalk.protocols.value_checks import RESERVED_STAGES
 from fedwalk.run.record import RunRecord, facts_of
-from fedwalk.util.text import bytes_text, epsilon_text, sentence
+from fedwalk.util.text import bytes_text, counted, epsilon_text, listed, mean_text, sentence
 
+COLUMN_GAP = 2
+MIN_WRAPPED = 20
+"""Cells of up to this width are never wrapped, except in the first column: "0.4333 ± 0.0333" stays in one piece."""
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
 
@@ -31,12 +37,14 @@ class StageBars:
     """Shows the progress of stages: a bar per stage on a terminal, elsewhere a line per finished stage.
 
     Elsewhere, a long stage also prints a line every SECONDS_BETWEEN_LINES. Call it with (stage, done, total).
+    `computed` has the stages that began, unlike those that were finished before a run was resumed.
     """
 
     def __init__(self, title: str = "") -> None:
         self._console = Console(stderr=True)
         self._title = title
         self._started: dict[str, float] = {}
+        self.computed: set[str] = set()
         self._finished: set[str] = set()
         self._interrupts = Interrupts()
         self._tasks: dict[str, TaskID] = {}
@@ -63,6 +71,9 @@ class StageBars:
         """Show how far the stage is."""
         # Compiled code can't be interrupted; its next progress call is where a pending Ctrl-C takes effect.
         self._interrupts.check()
+        if done == 0:
+            # A stage that was finished before is announced only as done.
+            self.computed.add(stage)
         if stage not in self._started:
             self._started[stage] = time.perf_counter()
             self._tasks[stage] = self._bars.add_task(stage, total=total)
@@ -84,19 +95,49 @@ class StageBars:
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]], footer: str = "") -> None:
-    """Print a table on standard output: the first column is aligned left, the others right."""
-    heading = Text(title, style="bold", justify="left")
-    table = Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for i, name in enumerate(header):
-        # Only the first column, which has text, may be wrapped; a number must stay in one piece.
-        table.add_column(name, justify="left" if i == 0 else "right", header_style="dim", no_wrap=i > 0)
-    for row in rows:
-        table.add_row(*row)
+    """Print a table on standard output: the first column is aligned left, the others right.
+
+    Long texts are wrapped between words. On a terminal that is too narrow even then, every row becomes a block of
+    lines, so that no cell is cut off.
+    """
     console = _plain_console()
-    console.print(table)
+    console.print(title, style="bold", highlight=False)
+    columns = list(zip(header, *rows, strict=True))
+    # The first column has text; in the others a number must stay in one piece.
+    least = [_min_width(column, 0 if i == 0 else MIN_WRAPPED) for i, column in enumerate(columns)]
+    if sum(least) + COLUMN_GAP * (len(least) - 1) <= console.width:
+        table = Table(box=None, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0))
+        for i, (name, width) in enumerate(zip(header, least, strict=True)):
+            whole = width == max(map(cell_len, columns[i]))
+            side: Literal["left", "right"] = "left" if i == 0 else "right"
+            table.add_column(name, justify=side, header_style="dim", no_wrap=whole, min_width=width)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    else:
+        for first, *others in rows:
+            console.print(first, highlight=False)
+            console.print(Padding(_grid(zip(header[1:], others, strict=True)), (0, 0, 0, COLUMN_GAP)))
     if footer:
         console.print(footer, highlight=False, style="dim")
     console.print()
+
+
+def _min_width(cells: Sequence[str], at_least: int) -> int:
+    """The width that a column needs if cells wider than `at_least` are wrapped between words."""
+    words = (cell_len(word) for cell in cells for word in (cell.split() if cell_len(cell) > at_least else [cell]))
+    return max(max(words), min(at_least, max(map(cell_len, cells))))
+
+
+def _grid(facts: Iterable[tuple[str, str]]) -> Table:
+    """Names and values in two columns; long values are wrapped."""
+    grid = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
+    for _ in range(2):
+        # A single word that is wider than the terminal, such as a path, is continued on the next line.
+        grid.add_column(overflow="fold")
+    for name, value in facts:
+        grid.add_row(name, value)
+    return grid
 
 
 def _plain_console() -> Console:
@@ -107,17 +148,27 @@ def _plain_console() -> Console:
 def print_facts(title: str, facts: list[tuple[str, str]]) -> None:
     """Print names and values in two columns."""
     console = _plain_console()
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in facts:
-        grid.add_row(name, value)
     console.print(title, style="bold", highlight=False)
-    console.print(grid)
+    console.print(_grid(facts))
     console.print()
 
 
 def print_json(value: object) -> None:
     """Print a value as JSON on standard output."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def resumed_text(record: RunRecord, computed: Set[str]) -> str:
+    """What a resumed run took over from earlier attempts, and what it computed."""
+    stages = [name for name in record.seconds if name not in RESERVED_STAGES]
+    before = [name for name in stages if name not in computed]
+    now = [name for name in stages if name in computed]
+    if not now:
+        return "Nothing to compute: the run was finished before."
+    if not before:
+        return "Nothing was finished before: all stages were computed now."
+    was, were = (f"{listed(names)} {'was' if len(names) == 1 else 'were'}" for names in (before, now))
+    return f"Resumed: {was} finished before; {were} computed now."
 
 
 def message_rows(record: RunRecord) -> list[list[str]]:
@@ -160,12 +211,9 @@ def run_facts(record: RunRecord) -> list[tuple[str, str]]:
     """The most important facts about a run, as names and values."""
     graph, walks = record.graph, record.walks
     isolated = f" ({graph.isolated:,} isolated)" if graph.isolated else ""
-    facts = [
-        ("devices", f"{graph.vertices:,}{isolated}"),
-        ("edges", "unknown" if graph.edges is None else f"{graph.edges:,}"),
-    ]
+    facts = [("devices", f"{graph.vertices:,}{isolated}"), ("edges", _edges(record))]
     if walks.count:
-        facts.append(("walks", f"{walks.count:,} of {walks.length} entries"))
+        facts.append(("walks", f"{walks.count:,} of {counted(walks.length, 'entry', 'entries')}"))
     for fact in facts_of(record):
         facts += [(fact.name, fact.text), *([("", fact.note)] if fact.note else [])]
     if walks.expected_hops_per_walk is not None and walks.count:
@@ -177,12 +225,18 @@ def run_facts(record: RunRecord) -> list[tuple[str, str]]:
     return [*facts, ("time", f"{record.seconds['total']:.1f} s{peak}")]
 
 
+def _edges(record: RunRecord) -> str:
+    """The number of edges; for a federated run, whose server isn't told it, which parties know the edges."""
+    if record.graph.edges is not None:
+        return f"{record.graph.edges:,}"
+    if record.epsilon is None:
+        return "each holder knows its own; not hidden from the server (see the ledger)"
+    return f"each holder knows its own; hidden from the server up to epsilon = {record.epsilon:g} per edge"
+
+
 def score_texts(score: Any) -> list[str]:
     """Micro- and macro-F1 with their standard deviations."""
-    return [
-        f"{score.micro_f1:.4f} ± {score.micro_f1_std:.4f}",
-        f"{score.macro_f1:.4f} ± {score.macro_f1_std:.4f}",
-    ]
+    return [mean_text(score.micro_f1, score.micro_f1_std), mean_text(score.macro_f1, score.macro_f1_std)]
 
 
 def loss_texts(loss: dict[str, float]) -> list[str]:

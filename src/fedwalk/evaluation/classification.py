@@ -26,13 +26,13 @@ RULES = ("known-count", "threshold")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Mean and standard deviation of F1 over the splits, for one training ratio."""
+    """Mean and standard deviation of F1 over the splits, for one training ratio; one split has no deviation."""
 
     train_ratio: float
     micro_f1: float
-    micro_f1_std: float
+    micro_f1_std: float | None
     macro_f1: float
-    macro_f1_std: float
+    macro_f1_std: float | None
     splits: int
     rule: str
 
@@ -89,7 +89,8 @@ def evaluate(
     with threadpool_limits(1, "blas"):  # the splits already use all cores
         scores = run_tasks(tasks, threads or available_cores(), on_progress)
     results = np.array(scores).reshape(len(ratios), splits, 2)
-    mean, spread = results.mean(axis=1).tolist(), results.std(axis=1).tolist()
+    mean = results.mean(axis=1).tolist()
+    spread = results.std(axis=1).tolist() if splits > 1 else [(None, None)] * len(ratios)
     return [
         Score(ratio, micro, micro_std, macro, macro_std, splits, rule)
         for ratio, (micro, macro), (micro_std, macro_std) in zip(ratios, mean, spread, strict=True)

@@ -11,6 +11,7 @@ from fedwalk.experiments.outcome import (
     Series,
     Table,
     compare,
+    over_seeds,
     percent,
     spread,
     trials_of,
@@ -53,7 +54,7 @@ def present(setup: Setup, results: Results) -> Outcome:
         for score, text in SCORES.items()
     ]  # fmt: skip
     splits = counted(setup.splits, "split", "splits")
-    text = f"{setup.seeds_text}, {splits} each; ± is the standard deviation over the seeds. Scores in %."
+    text = f"Scores in %, {over_seeds(setup)}, with {splits} for each."
     title = "FedWalk against DeepWalk (Figures 5 and 6)"
     table = Table("figure-5", f"{setup.title}: F1 over T_R", header, rows)
     return Outcome("5", title, text, [table], charts, claims(setup, results))

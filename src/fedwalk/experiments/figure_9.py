@@ -11,6 +11,7 @@ from fedwalk.experiments.outcome import (
     Series,
     Table,
     compare,
+    over_seeds,
     percent,
     spread,
     trials_of,
@@ -68,7 +69,7 @@ def present(setup: Setup, results: Results) -> Outcome:
                      [printed_theorem_2(LENGTH, p) for p in setup.probabilities], [0.0] * len(hops))  # fmt: skip
     return Outcome(
         "9", "The predictor's probability (Figure 9)",
-        f"Micro-F1 in % at T_R = {setup.ratio:g}, ± the standard deviation over {setup.seeds_text}. "
+        f"Micro-F1 in % at T_R = {setup.ratio:g}, {over_seeds(setup)}. "
         f"Hops were counted at γ = {largest}.",
         [
             Table("figure-9-hops", f"{setup.title}: hops per walk",

@@ -16,6 +16,7 @@ from fedwalk.experiments.outcome import (
     Results,
     Series,
     Table,
+    over_seeds,
     percent,
     spread,
     trials_of,
@@ -63,7 +64,7 @@ def present(setup: Setup, results: Results) -> Outcome:
     )  # fmt: skip
     header = ["walk", "hops per walk", "bytes of hops per walk", "micro-F1", "against DeepWalk"]
     table = Table("frontier", f"{setup.title}: the price of fewer messages", header, rows)
-    text = f"Micro-F1 in % at T_R = {setup.ratio:g}, ± the standard deviation over {setup.seeds_text}. "
+    text = f"Micro-F1 in % at T_R = {setup.ratio:g}, {over_seeds(setup)}. "
     text += "The chart's axis is logarithmic: a walk without hops is drawn at 0.5."
     return Outcome("frontier", "Fewer messages: the frontier", text, [table], [chart], [])
 

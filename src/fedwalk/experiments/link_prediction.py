@@ -2,7 +2,7 @@
 
 from fedwalk.evaluation import BASELINES, LinkScore, score_baseline, split_edges
 from fedwalk.experiments.figure_5 import METHODS
-from fedwalk.experiments.outcome import Experiment, Outcome, Results, Table, for_seeds, spread
+from fedwalk.experiments.outcome import Experiment, Outcome, Results, Table, for_seeds, over_seeds, spread
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import LINK_METHODS, Trial
 
@@ -27,8 +27,8 @@ def present(setup: Setup, results: Results) -> Outcome:
         rows.append([name, "–", *(spread([getattr(each, score) for each in scores], 4) for score in SCORES)])
     table = Table("links", f"{setup.title}: link prediction", ["method", "features", *SCORES.values()], rows)
     text = (
-        f"{HELD_OUT:.0%} of the edges held out, as many non-edges drawn; ± the standard deviation over "
-        f"{setup.seeds_text}. hadamard: logistic regression on products of coordinates; cosine: no training. The "
+        f"{HELD_OUT:.0%} of the edges held out, as many non-edges drawn; {over_seeds(setup)}. "
+        "hadamard: logistic regression on products of coordinates; cosine: no training. The "
         "baselines need no vectors, but the training graph, which no party of a federation has."
     )
     return Outcome("links", "Link prediction", text, [table], [], [])

@@ -8,7 +8,9 @@ import numpy as np
 
 from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.trials import Measured, Trial
+from fedwalk.protocols.registry import find_protocol
 from fedwalk.settings import Settings
+from fedwalk.util.text import mean_text
 
 MIN_TOLERANCE = 1.0
 """In percentage points. The paper reports no spread; between seeds, scores vary by about this much."""
@@ -30,12 +32,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart, with a standard deviation at each point; no deviations if there is only one seed."""
+    """One line of a chart, with a standard deviation at each point; None if there is a single seed."""
 
     label: str
     x: list[float]
     y: list[float]
-    spread: list[float]
+    spread: Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,10 @@ class Results:
         """One score, e.g. "micro_f1@0.6", seed by seed."""
         return [trial.scores[score] for trial in self.each(change, held_out)]
 
-    def mean(self, change: Mapping[str, Any], score: str) -> tuple[float, float]:
+    def mean(self, change: Mapping[str, Any], score: str) -> tuple[float, float | None]:
         """Mean and standard deviation of a score over the seeds."""
         values = self.scores(change, score)
-        return float(np.mean(values)), float(np.std(values))
+        return float(np.mean(values)), deviation(values)
 
     def hops(self, change: Mapping[str, Any]) -> float:
         """Hops per walk, mean over the seeds."""
@@ -122,7 +124,9 @@ class Results:
 
 def for_seeds(setup: Setup, change: Mapping[str, Any]) -> list[Settings]:
     """The changed settings with every seed; by default γ is the setup's largest and k is ⌊ln n⌋."""
-    usual = {"num_walks": setup.walks[-1], "num_bins": setup.usual_bins, **change}
+    usual: dict[str, Any] = {"num_walks": setup.walks[-1], **change}
+    if "num_bins" in find_protocol(usual.get("protocol", Settings().protocol)).reads:
+        usual.setdefault("num_bins", setup.usual_bins)
     return [Settings.from_mapping({**usual, "seed": seed}) for seed in range(setup.seeds)]
 
 
@@ -131,14 +135,29 @@ def trials_of(setup: Setup, changes: Sequence[Mapping[str, Any]], ratios: tuple[
     return [Trial(settings, ratios) for change in changes for settings in for_seeds(setup, change)]
 
 
+def deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation; None for a single value, which has none."""
+    return float(np.std(values)) if len(values) > 1 else None
+
+
 def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Mean ± standard deviation."""
-    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+    """Mean ± standard deviation; a single value stands alone."""
+    return mean_text(float(np.mean(values)), deviation(values), digits)
 
 
 def percent(values: Sequence[float]) -> str:
-    """Mean ± standard deviation of changes in percent, with a sign."""
-    return f"{np.mean(values):+.2f} ± {np.std(values):.2f} %"
+    """Mean ± standard deviation of changes in percent, with a sign.
+
+    >>> percent([1.0, 3.0]), percent([1.0])
+    ('+2.00 ± 1.00 %', '+1.00 %')
+    """
+    std = deviation(values)
+    return f"{np.mean(values):+.2f}{'' if std is None else f' ± {std:.2f}'} %"
+
+
+def over_seeds(setup: Setup) -> str:
+    """What the numbers after ± are, for the text above a table."""
+    return f"± the standard deviation over {setup.seeds} seeds" if setup.seeds > 1 else "from one seed"
 
 
 def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str) -> Claim:
@@ -151,7 +170,7 @@ def compare(where: str, what: str, paper: float, ours: Sequence[float], why: str
     ['reproduced', 'close', 'differs']
     """
     difference = abs(float(np.mean(ours)) - paper)
-    if difference <= max(MIN_TOLERANCE, 2 * float(np.std(ours))):
+    if difference <= max(MIN_TOLERANCE, 2 * (deviation(ours) or 0.0)):
         verdict = REPRODUCED
     else:
         verdict = CLOSE if difference <= CLOSE_SHARE * abs(paper) else DIFFERS

@@ -4,6 +4,7 @@ The files have a white background and can be shown anywhere. In a page, `inline_
 page's style sheet, so that a chart follows dark mode.
 """
 
+import math
 import re
 import textwrap
 from importlib.util import find_spec
@@ -54,7 +55,9 @@ def draw(chart: Chart, folder: Path) -> list[Path]:
         figure = Figure(figsize=(4.8, 3.6), layout="constrained", facecolor=PAPER)
         axes = figure.add_subplot()
         for series, marker, colour in zip(chart.series, cycle(MARKERS), cycle(COLOURS), strict=False):
-            axes.errorbar(series.x, series.y, yerr=series.spread or None, label=series.label, marker=marker,
+            # matplotlib draws no error bar for a number that isn't one.
+            bars = [math.nan if one is None else one for one in series.spread]
+            axes.errorbar(series.x, series.y, yerr=bars or None, label=series.label, marker=marker,
                           color=colour, linestyle="none" if chart.x_names else "-", capsize=3, linewidth=1.5,
                           markersize=5)  # fmt: skip
         for style, (label, level) in zip(cycle(LEVEL_STYLES), chart.levels.items(), strict=False):

@@ -11,6 +11,7 @@ from fedwalk.experiments.outcome import (
     Results,
     Series,
     Table,
+    over_seeds,
     percent,
     spread,
     trials_of,
@@ -67,7 +68,7 @@ def present(setup: Setup, results: Results) -> Outcome:
     # Below this ε, most of the reported pairs are no edges.
     half_are_edges = math.log(graph.vertices**2 / (2 * graph.edges))
     text = (
-        f"Micro-F1 in % at T_R = {ratio:g}, ± the standard deviation over {setup.seeds_text} of noise and training. "
+        f"Micro-F1 in % at T_R = {ratio:g}, {over_seeds(setup)} of noise and training. "
         f"ε covers the whole run and is proved; FedWalk's is nominal. Half of the reported pairs are edges at "
         f"ε ≈ ln(n / mean degree) = {half_are_edges:.1f}. The decoding doesn't use labels."
     )

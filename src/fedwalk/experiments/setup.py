@@ -13,7 +13,6 @@ from pathlib import Path
 from fedwalk.errors import InputError
 from fedwalk.graph import Graph, load_graph, social_network
 from fedwalk.graph.datasets import DATASETS, is_downloaded, path, resolve_graph
-from fedwalk.util.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,6 @@ class Setup:
     def usual_bins(self) -> int:
         """k = ⌊ln n⌋ as an explicit number, so that the default and the last value of a sweep are the same trial."""
         return largest_bins(self.graph)
-
-    @property
-    def seeds_text(self) -> str:
-        """The number of seeds with its noun."""
-        return counted(self.seeds, "seed", "seeds")
 
     @property
     def ratio(self) -> float:

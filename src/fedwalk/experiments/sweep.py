@@ -12,6 +12,7 @@ from fedwalk.experiments.outcome import (
     Series,
     Table,
     compare,
+    over_seeds,
     percent,
     spread,
     trials_of,
@@ -66,7 +67,7 @@ class Sweep:
         name, title = f"figure-{self.key}", f"{setup.title}: micro-F1 by {self.letter}"
         table = Table(name, title, [self.letter, *(f"T_R = {ratio:g}" for ratio in ratios)], rows)
         chart = Chart(name, title, self.letter, "micro-F1", lines)
-        text = f"Micro-F1 in %, ± the standard deviation over {setup.seeds_text}."
+        text = f"Micro-F1 in %, {over_seeds(setup)}."
         return Outcome(self.key, self.title, text, [table], [chart], self.claims(setup, results))
 
     def claims(self, setup: Setup, results: Results) -> list[Claim]:

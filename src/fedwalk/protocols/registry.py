@@ -27,6 +27,8 @@ OURS = ("paper", "ldp", "deepwalk")
 """Each is a folder here with a module `protocol`."""
 FEDERATED = ("paper", "ldp")
 """The names in `federated_protocols()`, for command lines, which don't import them; a test compares the two."""
+FEDERATED_DEFAULT = "ldp"
+"""What a federation runs unless its operator names another: the one that holders allow by default."""
 
 _registered: "dict[str, Protocol]" = {}
 

@@ -2,18 +2,25 @@
 
 The defaults are the paper's settings (Sec. 5.1). Ranges are checked here; what depends on the protocol is checked by
 the protocol's own value (`base.Protocol.check`), which may also declare settings that only it has (`Setting`).
+
+A protocol lists the settings that it reads (`base.Protocol.reads`). Any other one is refused, because it would change
+nothing.
 """
 
 import difflib
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedwalk.errors import SettingsError
-from fedwalk.protocols.registry import find_protocol
+from fedwalk.protocols.registry import find_protocol, known_protocol, protocol_names
 from fedwalk.util.parallel import available_cores
+from fedwalk.util.text import listed
+
+if TYPE_CHECKING:
+    from fedwalk.protocols.base import Protocol
 
 CHOICES = {
     "predictor": ("tree", "degree", "triad"),
@@ -29,6 +36,9 @@ REGISTERED: dict[str, set[str]] = {"predictor": set()}
 
 INPUT = "input"
 """The table of a settings file that names the graph; no setting can have this name."""
+
+READ_BY_EVERY_RUN = ("protocol", "budget", "dim", "seed")
+"""Settings that a run reads whatever the protocol: for the ledger, and for the size of the vectors."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "frugal": {"predictor": "triad", "predict": 1.0, "burst": 4},
@@ -164,6 +174,7 @@ class Settings:
             raise SettingsError(f"protocol {self.protocol}: there is no setting {next(iter(chosen))!r}; {known_names}.")
         # The dataclass is frozen, also while it validates itself.
         object.__setattr__(self, "own", tuple(known.items()))
+        self._check_unread(protocol)
         for name, supported in (("runtime", protocol.runtimes), ("embed", protocol.embeddings)):
             value = getattr(self, name)
             if value is not None and value not in supported:
@@ -180,6 +191,12 @@ class Settings:
                 continue
             if value not in (*options, *REGISTERED.get(name, ())):
                 raise SettingsError(f"{name} = {value!r}: choose from {', '.join(options)}.")
+
+    def _check_unread(self, protocol: "Protocol") -> None:
+        """Refuse another value than the default for a setting that the protocol doesn't read."""
+        for field in fields(self):
+            if field.name != "own" and getattr(self, field.name) != field.default:
+                check_read(protocol, [field.name], f"{flag_name(field.name)} = {getattr(self, field.name)}")
 
     def _check_numbers(self) -> None:
         for name in MIN_VALUES:
@@ -199,11 +216,13 @@ class Settings:
 
     def value(self, name: str) -> Any:
         """A setting by name, also one that only the protocol has."""
-        return self.as_dict()[name]
+        own = dict(self.own)
+        return own[name] if name in own else getattr(self, name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Names and values, including those of settings that only this protocol has."""
-        shared = {name: value for name, value in asdict(self).items() if name != "own"}
+        """Names and values of what the protocol reads, including settings that only this protocol has."""
+        read = read_by(find_protocol(self.protocol))
+        shared = {field.name: getattr(self, field.name) for field in fields(self) if field.name in read}
         return {**shared, **dict(self.own)}
 
     def resolve(self, vertices: int) -> "Settings":
@@ -215,12 +234,17 @@ class Settings:
                 "can be addressed. Use fewer or shorter walks."
             )
         protocol = find_protocol(self.protocol)
-        decided = replace(self, threads=self.threads or available_cores(), embed=self.embed or protocol.embeddings[0])
-        return protocol.resolve(decided, vertices)
+        left_open = {"threads": self.threads or available_cores(), "embed": self.embed or protocol.embeddings[0]}
+        decided: dict[str, Any] = {name: value for name, value in left_open.items() if name in protocol.reads}
+        return protocol.resolve(replace(self, **decided), vertices)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], origin: str = "settings") -> "Settings":
-        """Settings from names and values; the error for an unknown name suggests the nearest known one."""
+        """Settings from names and values.
+
+        The error for an unknown name suggests the nearest known one. A name that the protocol doesn't read is refused,
+        whatever its value.
+        """
         return cls().updated(values, origin)
 
     def updated(self, values: Mapping[str, Any], origin: str = "settings") -> "Settings":
@@ -229,10 +253,12 @@ class Settings:
         protocol = find_protocol(chosen.get("protocol", self.protocol))
         shared = {field.name for field in fields(self)} - {"own"}
         added = {setting.name for setting in protocol.settings}
+        known = read_by(protocol) | added
         for name in chosen.keys() - shared - added:
-            near = difflib.get_close_matches(name, shared | added, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(sorted(shared | added))}."
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(sorted(known))}."
             raise SettingsError(f"{origin}: there is no setting {name!r}. {hint}")
+        check_read(protocol, chosen, origin)
         # Settings that only the previous protocol has mean nothing to another one.
         before = dict(self.own) if protocol.name == self.protocol else {}
         own = {**before, **{name: chosen[name] for name in chosen.keys() & added}}
@@ -245,6 +271,32 @@ class Settings:
         content = {name: value for name, value in self.as_dict().items() if value is not None}
         named = {name: value for name, value in inputs.items() if value is not None}
         return tomli_w.dumps({**content, INPUT: named} if named else content)
+
+
+def read_by(protocol: "Protocol") -> set[str]:
+    """The names of the shared settings that a run of this protocol reads."""
+    return {*protocol.reads, *READ_BY_EVERY_RUN} - {"own"}
+
+
+def check_read(protocol: "Protocol", names: Iterable[str], origin: str) -> None:
+    """Raise SettingsError if one of these names is a shared setting that the protocol doesn't read."""
+    unread = {field.name for field in fields(Settings)} - {"own"} - read_by(protocol)
+    for name in sorted(unread & {name.replace("-", "_") for name in names}):
+        others = filter(None, map(known_protocol, protocol_names()))
+        readers = [other.name for other in others if name in other.reads]
+        advice = f"Leave it out; {listed(readers)} read{'s' if len(readers) == 1 else ''} it." if readers else ""
+        raise SettingsError(
+            f"{origin}: protocol {protocol.name} doesn't read {flag_name(name)}. {advice or 'Leave it out.'}"
+        )
+
+
+def flag_name(name: str) -> str:
+    """A setting as flags and TOML files write it.
+
+    >>> flag_name("walk_length")
+    'walk-length'
+    """
+    return name.replace("_", "-")
 
 
 def _real(name: str, value: Any) -> float:

@@ -6,7 +6,7 @@ from fedwalk.report.charts import Axis, Line, lines
 from fedwalk.report.content import Absent, Figure, Section, Table
 from fedwalk.report.source import Source
 from fedwalk.util.parallel import Progress
-from fedwalk.util.text import counted
+from fedwalk.util.text import mean_text
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEY, TITLE = "quality", "F1"
@@ -28,10 +28,10 @@ def quality_section(source: Source, splits: int | None, threads: int | None, on_
         )
     except InputError as error:
         return Section(KEY, TITLE, absent=(Absent(f"The embedding can't be scored: {error}"),))
+    over = f"mean and standard deviation over {splits:,} random splits" if splits > 1 else "one random split"
     text = (
-        "One-vs-rest logistic regression on the vectors, mean and standard deviation over "
-        f"{counted(splits, 'random split', 'random splits')}. For each vertex as many labels are predicted as it truly "
-        "has: the field's convention, which overstates real-world F1."
+        f"One-vs-rest logistic regression on the vectors, {over}. For each vertex as many labels are predicted as it "
+        "truly has: the field's convention, which overstates real-world F1."
     )
     return Section(KEY, TITLE, (text,), (_figure(scores),), _table(scores))
 
@@ -44,7 +44,7 @@ def _figure(scores: list[Score]) -> Figure:
             f"{kind}-F1",
             ratios,
             [getattr(s, f"{kind}_f1") for s in scores],
-            [getattr(s, f"{kind}_f1_std") for s in scores],
+            [std for s in scores if (std := getattr(s, f"{kind}_f1_std")) is not None],
             True,
         )
         for kind in ("micro", "macro")
@@ -59,7 +59,7 @@ def _figure(scores: list[Score]) -> Figure:
 
 def _table(scores: list[Score]) -> Table:
     rows = tuple(
-        (f"{s.train_ratio:g}", f"{s.micro_f1:.4f} ± {s.micro_f1_std:.4f}", f"{s.macro_f1:.4f} ± {s.macro_f1_std:.4f}")
+        (f"{s.train_ratio:g}", mean_text(s.micro_f1, s.micro_f1_std), mean_text(s.macro_f1, s.macro_f1_std))
         for s in scores
     )
     return Table(("training ratio", "micro-F1", "macro-F1"), rows)

@@ -128,7 +128,9 @@ def again(source: Source, **other: str) -> str:
     for name, value in {**source.record.settings, **other}.items():
         # A setting that the protocol doesn't read can't change the run.
         unused = protocol is not None and name in shared and name not in (*protocol.reads, "protocol")
-        changed = value != (Settings().protocol if name == "protocol" else defaults.get(name))
+        # `federate run` has another default protocol than `embed`, so there it is always named.
+        usual = None if federated else Settings().protocol
+        changed = value != (usual if name == "protocol" else defaults.get(name))
         if value is not None and changed and not unused:
             words += [f"--{name.replace('_', '-')}", _plain(value)]
     if source.walks is not None:

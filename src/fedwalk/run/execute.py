@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from fedwalk._version import __version__
 from fedwalk.embedding import Embedding
-from fedwalk.errors import FedWalkWarning, InputError, ProtocolError
+from fedwalk.errors import BudgetError, FedWalkWarning, InputError, ProtocolError
 from fedwalk.graph import Graph
 from fedwalk.privacy.ledger import Ledger, Release
 from fedwalk.protocols.base import Protocol
-from fedwalk.protocols.registry import find_protocol, package_of
+from fedwalk.protocols.registry import OURS, find_protocol, package_of
 from fedwalk.protocols.stages import WALKS, Vectors
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.protocols.walks import Walks
@@ -100,9 +100,26 @@ def participants(graph: Graph, settings: Settings) -> tuple[Graph, NDArray[np.in
 def enter_releases(graph: Graph, settings: Settings, earlier: Ledger | None = None) -> Ledger:
     """Return a ledger with all releases of the run added to the earlier ones; BudgetError if they exceed the budget."""
     ledger = Ledger(settings.budget, dict(earlier.releases) if earlier else {})
-    for name, release in _releases(graph, settings):
+    releases = dict(_releases(graph, settings))
+    _check_bounded(settings, [release for name, release in releases.items() if name not in ledger.releases])
+    for name, release in releases.items():
         ledger.spend(name, release)
     return ledger
+
+
+def _check_bounded(settings: Settings, releases: list[Release]) -> None:
+    """Refuse a budget if a release has no bound, before a bounded one is refused with the advice to lower epsilon."""
+    unbounded = next((release for release in releases if math.isinf(release.per_edge)), None)
+    if settings.budget is None or unbounded is None:
+        return
+    protocol = find_protocol(settings.protocol)
+    whatever = " whatever epsilon is" if "epsilon" in protocol.reads else ""
+    proved = [name for name in OURS if find_protocol(name).privacy(Settings(protocol=name), True).epsilon is not None]
+    raise BudgetError(
+        f"budget = {settings.budget:g}: the privacy loss of protocol {protocol.name} is unbounded{whatever} "
+        f"({unbounded.what}: {unbounded.why}), so no budget allows it. Nothing was sent. Use a protocol with proved "
+        f"privacy ({', '.join(proved)}), or leave out --budget."
+    )
 
 
 def _releases(graph: Graph, settings: Settings) -> Iterator[tuple[str, Release]]:

@@ -41,8 +41,8 @@ PROGRESS = "stages"
 MANIFEST = "manifest.json"
 STATISTICS_FILE = "federation.json"
 """In the folder of the stages of a federated run: the statistics so far."""
-FORMAT = 2
-"""The format of the manifest and of the stages' files. Format 1 had no number: it was written before 0.1.0."""
+FORMAT = 3
+"""The format of manifest, settings and stages' files. Formats before 3 were written before 0.1.0 was released."""
 SIMULATION = "# A simulation: all devices ran in one process, their noise drawn from the seed.\n"
 RESUME = "Fix the problem, then run the same command with --resume; the stages finished so far are kept."
 ANOTHER_FOLDER = "Name another folder."

@@ -24,13 +24,13 @@ from fedwalk.protocols.transcript import Transcript
 from fedwalk.protocols.walks import Walks
 from fedwalk.run.folder import RECORD_FILE, read_json_object, write_text, written_by
 
-FORMAT = 2
-"""Format 1 had no number: it was written before 0.1.0 was released."""
+FORMAT = 3
+"""Formats before 3 were written before 0.1.0 was released: 1 had no number, 2 had settings that the run didn't read."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """The graph of a run. In a federation, numbers that no single party knows are None."""
+    """The graph of a run. In a federation, numbers that the server isn't told are None."""
 
     vertices: int
     edges: int | None

@@ -21,6 +21,24 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
+def mean_text(mean: float, deviation: float | None, digits: int = 4) -> str:
+    """A mean with its standard deviation; alone if there is none, as for a single sample.
+
+    >>> mean_text(0.5, 0.01), mean_text(0.5, None, 2)
+    ('0.5000 ± 0.0100', '0.50')
+    """
+    return f"{mean:.{digits}f}" if deviation is None else f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["bins"]), listed(["bins", "tree"]), listed(["bins", "tree", "walks"])
+    ('bins', 'bins and tree', 'bins, tree and walks')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def short_text(value: float) -> str:
     """A number for an axis, in about five characters.
 
@@ -72,13 +90,3 @@ def epsilon_text(epsilon: float | str, nominal: bool = False) -> str:
 def sentence(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
-
-
-def listed(items: Sequence[str]) -> str:
-    """The items of a list, as in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
-    *first, last = items
-    return f"{', '.join(first)} and {last}" if first else last

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fedwalk.cli import arguments
-from fedwalk.cli.arguments import Commands, LazyParser
+from fedwalk.cli.arguments import Commands
+from fedwalk.cli.parser import Parser
 from fedwalk.errors import SettingsError
 from fedwalk.util.extras import install_hint
 
@@ -30,7 +31,7 @@ between machines (docs/federation.md has every step, with names, ports and firew
              and send fed/passes/clinic.json back
   operator   fedwalk federate server fed                       runs until Ctrl-C
   holder     fedwalk federate holder mine --pass clinic.json   runs until Ctrl-C
-  operator   fedwalk federate run fed -o run --protocol ldp --epsilon 6
+  operator   fedwalk federate run fed -o run --epsilon 6
 """
 
 
@@ -47,14 +48,14 @@ def add_parser(commands: Commands) -> None:
         "devices on its own machine. Needs Flower, which the extra `flower` installs.",
         epilog=EPILOG,
     )
-    inner = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    inner = parser.add_subparsers(dest="action", metavar="ACTION")
     for module in (demo, init, renew, enrol, admit, remove, server, holder, run, status, down):
         module.add_parsers(inner)
 
 
 def add_command(
     commands: Commands, name: str, call: Call, *, summary: str, description: str, epilog: str | None = None
-) -> LazyParser:
+) -> Parser:
     """Add one command, which checks that Flower is installed before it is called."""
 
     def check_and_call(options: argparse.Namespace) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, json_argument, patience_argument
 from fedwalk.errors import InputError
-from fedwalk.protocols.registry import FEDERATED, federated_protocols
+from fedwalk.protocols.registry import FEDERATED, FEDERATED_DEFAULT, federated_protocols
+from fedwalk.util.text import counted
 
 MARK = "server/federation.toml"
 """A folder that has this file is that of an earlier demo, and may be replaced."""
@@ -23,11 +24,13 @@ def add_parsers(commands: Commands) -> None:
         "holders as separate processes on loopback, does a run, and stops all of them.",
     )  # fmt: skip
     parser.add_argument("--holders", type=int, default=4, metavar="N", help="number of holders (default 4)")
-    parser.add_argument("--protocol", choices=FEDERATED, default="paper", help="default paper")
-    parser.add_argument("--epsilon", type=float, metavar="E", help="default 2 for paper, 6 for ldp")
+    parser.add_argument("--protocol", choices=FEDERATED, default=FEDERATED_DEFAULT, help=f"default {FEDERATED_DEFAULT}")
+    parser.add_argument("--epsilon", type=float, metavar="E", help="default 6 for ldp, 2 for paper")
     parser.add_argument("--graph", type=Path, metavar="GRAPH", help="a graph file (default: a generated network)")
     parser.add_argument("--vertices", type=int, default=400, metavar="N", help="of a generated network (default 400)")
-    parser.add_argument("--num-walks", type=int, default=10, metavar="G", help="walks per device (default 10)")
+    parser.add_argument(
+        "--num-walks", type=int, default=10, metavar="G", help="walks per device, which ldp doesn't need (default 10)"
+    )
     patience_argument(parser, PATIENCE)
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("fedwalk-federation"), metavar="DIR",
@@ -57,7 +60,7 @@ def _demo(options: argparse.Namespace) -> int:
     check_run(settings.resolve(graph.vertices), options.patience)
     check_num_holders(options.holders, graph)
     shutil.rmtree(options.output, ignore_errors=True)
-    with StageBars(f"{options.protocol} over {options.holders} holders: {graph}") as bars:
+    with StageBars(f"{options.protocol} over {counted(options.holders, 'holder', 'holders')}: {graph}") as bars:
         bars("keys", 0, 1)
         federation = make_federation(options.output, graph, options.holders, options.seed)
         bars("keys", 1, 1)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  fedwalk federate run fed -o run --protocol ldp --epsilon 6
+  fedwalk federate run fed -o run --epsilon 6
   fedwalk federate run fed -o run --protocol paper --num-walks 10
-  fedwalk federate run fed -o run --protocol ldp --epsilon 6 --resume     after the server was stopped
+  fedwalk federate run fed -o run --epsilon 6 --resume     after the server was stopped
 
 A holder that doesn't answer, or sends what the protocol doesn't allow, is left out. Walks that were lost with it are
 reissued to the others. `federation` in run.json says which holders were left out, when and why, and has the exact
@@ -58,7 +58,7 @@ def add_parsers(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from fedwalk.cli.show import StageBars
+    from fedwalk.cli.show import StageBars, resumed_text
     from fedwalk.federation.deploy.follow_run import run
     from fedwalk.federation.membership.folders import FederationFolder
 
@@ -70,18 +70,24 @@ def _run(options: argparse.Namespace) -> int:
             folder, settings, options.output, patience=options.patience, force=options.force, resume=options.resume,
             keep_walks=options.keep_walks, min_holders=options.min_holders, on_progress=bars,
         )  # fmt: skip
+    if options.resume and not options.json:
+        print(f"{resumed_text(record, bars.computed)}\n")
     return show(record, options.output, as_json=options.json)
 
 
 def chosen_settings(options: argparse.Namespace) -> "Settings":
-    """The settings: defaults, overridden by --config, then by --preset, then by flags."""
+    """The settings: defaults, overridden by --config, then by --preset, then by flags.
+
+    Unlike a simulation, a federation runs the protocol with proved privacy unless its operator names another.
+    """
     from fedwalk.cli.embed import flags_over
+    from fedwalk.protocols.registry import FEDERATED_DEFAULT
     from fedwalk.settings import read_toml
 
     config = read_toml(options.config) if options.config else {}
     # Names the graph's file in a simulation; here each holder has its own.
     config.pop("input", None)
-    return flags_over(options, config)
+    return flags_over(options, {"protocol": FEDERATED_DEFAULT, **config})
 
 
 def show(record: "RunRecord", output: Path, *, as_json: bool) -> int:
@@ -102,9 +108,10 @@ def show(record: "RunRecord", output: Path, *, as_json: bool) -> int:
     print(f"Results: {output}/embedding.npz; the whole record: {output}/run.json")
     statistics = federation.statistics
     if statistics.lost:
-        lost = f"{len(statistics.lost)} of {len(statistics.holders)} holders were lost"
+        lost = counted(len(statistics.holders), "holder", "holders")
+        embedded = counted(record.graph.vertices, "device", "devices")
         print(
-            f"fedwalk: note: {lost}; {federation.embedded:,} of {record.graph.vertices:,} devices are embedded.",
+            f"fedwalk: note: {len(statistics.lost)} of {lost} lost; {federation.embedded:,} of {embedded} embedded.",
             file=sys.stderr,
         )
     return 0
@@ -117,16 +124,18 @@ def federation_facts(federation: "FederationFacts", num_hops: float) -> list[tup
     facts = [("holders", f"{num_holders - len(statistics.lost)} of {num_holders} completed the run")]
     if statistics.simulated:
         facts.append(("simulated", f"{', '.join(statistics.simulated)}: noise from a seed, which protects nothing"))
-    facts.append(("embedded", f"{federation.embedded:,} devices"))
+    facts.append(("embedded", counted(federation.embedded, "device", "devices")))
     facts += [("lost", f"{holder}: {reason}") for holder, reason in statistics.lost.items()]
     if walks.asked:
+        asked = counted(walks.asked, "walk", "walks")
         # A walk counts each time it is reissued, whether or not it finished in the end.
         again = f"; {counted(walks.reissued, 'reissue', 'reissues')}" if walks.reissued else ""
-        facts.append(("finished", f"{walks.finished:,} of {walks.asked:,} walks, {walks.lost:,} lost{again}"))
+        facts.append(("finished", f"{walks.finished:,} of {asked}, {walks.lost:,} lost{again}"))
         facts += [("", f"{n:,} {reason}") for reason, n in walks.reasons.items()]
         rate = wire.bytes / max(1, walks.finished)
         hops = num_hops / max(wire.seconds, 1e-9)
-        facts.append(("hops", f"{hops:,.0f} a second; {wire.batches:,} batches, {rate:,.0f} bytes a walk"))
+        batches = counted(wire.batches, "batch", "batches")
+        facts.append(("hops", f"{hops:,.0f} a second; {batches}, {counted(round(rate), 'byte', 'bytes')} a walk"))
     for holder, times in statistics.interrupted.items():
         facts.append(
             ("interrupted", f"{holder}, {counted(times, 'time', 'times')}: it returned, and its walks were reissued")

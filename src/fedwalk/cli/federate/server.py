@@ -13,7 +13,7 @@ def add_parsers(commands: Commands) -> None:
         commands, "server", _server,
         summary="operator: run the server until Ctrl-C",
         description="Runs Flower's SuperLink with TLS, and registers every admitted holder. The server knows the "
-        "vertices' ids and what holders answer, but no neighbour list and no hop of a walk.",
+        "vertices' ids and what holders answer: in ldp noisy reports, in paper matrices that reveal every edge.",
     )  # fmt: skip
     folder_argument(parser, "federation", "folder that `init` made")
 
@@ -31,7 +31,8 @@ def _server(options: argparse.Namespace) -> int:
 
         def announce() -> None:
             print(f"The server listens on {settings.listen}; {expected} may connect. Its log: {folder.log}")
-            print(f"Next:    fedwalk federate run {folder.path} -o run     Ctrl-C stops the server", flush=True)
+            print("Ctrl-C stops it.")
+            print(f"Next:    fedwalk federate run {folder.path} -o run --epsilon 6", flush=True)
 
         code = wait_until_stopped(started, folder.log, on_start=announce)
     return show_end(code, folder.log)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedwalk.cli.arguments import Commands
 from fedwalk.cli.federate import add_command, either_folder_argument, json_argument, print_json
+from fedwalk.util.text import counted
 
 
 def add_parsers(commands: Commands) -> None:
@@ -103,9 +104,11 @@ def _show_holder(folder: Path, status: dict[str, Any]) -> int:
     elif walking:
         # The file stays after a run, so its age tells whether these walks are still going on.
         ago = time.time() - walking["now"]
-        walks = f"{walking['begun']:,} walks started, {walking['finished']:,} finished"
-        tokens = f"{walking['handed']:,} tokens sent, {walking['received']:,} received, {walking['refused']:,} refused"
-        facts.append(("last walks", f"{walks}; {tokens}; {walking['bytes']:,} bytes sent; {ago:.0f} s ago"))
+        walks = f"{counted(walking['begun'], 'walk', 'walks')} started, {walking['finished']:,} finished"
+        sent = f"{counted(walking['handed'], 'token', 'tokens')} sent"
+        tokens = f"{sent}, {walking['received']:,} received, {walking['refused']:,} refused"
+        size = counted(walking["bytes"], "byte", "bytes")
+        facts.append(("last walks", f"{walks}; {tokens}; {size} sent; {ago:.0f} s ago"))
     print_facts(str(folder), facts)
     return 0
 

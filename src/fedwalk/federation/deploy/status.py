@@ -21,6 +21,7 @@ from fedwalk.federation.server.execute import EVENTS
 from fedwalk.federation.shared_files import read_events, read_nodes, read_progress, read_run_request
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.util.install_files import finish_install
+from fedwalk.util.text import counted
 
 UNREADABLE = "can't be read: "
 """The beginning of a value whose file is damaged."""
@@ -120,7 +121,7 @@ def _certificate_end(folder: HolderFolder) -> str | None:
 def terms_text(terms: Terms) -> str:
     """The protocols and limits that the owner agreed to, as text."""
     limits = [f"at most epsilon {terms.budget:g} per edge over all runs"] if terms.budget is not None else []
-    limits += [f"at most {terms.max_walks} walks per device"] if terms.max_walks is not None else []
+    limits += [f"at most {counted(terms.max_walks, 'walk', 'walks')} per device"] if terms.max_walks is not None else []
     return ", ".join([" and ".join(terms.protocols) or "nothing", *limits])
 
 
@@ -145,7 +146,7 @@ def _numbering(folder: HolderFolder) -> str | None:
         return None
     known = read_names(names)
     # The same JSON as in the file, so that equal numberings give equal fingerprints on every machine.
-    return f"{fingerprint_text(json.dumps(known).encode())} ({len(known):,} vertices)"
+    return f"{fingerprint_text(json.dumps(known).encode())} ({counted(len(known), 'vertex', 'vertices')})"
 
 
 def _states(folder: FederationFolder, running: bool) -> dict[str, str] | str:

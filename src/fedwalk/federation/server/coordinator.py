@@ -120,8 +120,9 @@ class Coordinator:
         if len(answers) < self.min_holders:
             reasons = self.statistics.reasons()
             raise ProtocolError(
-                f"{len(answers)} of {len(holders)} holders answered the roll call, and the run needs at least "
-                f"{self.min_holders}: {reasons}. Wait for the others and run again, or lower --min-holders."
+                f"{len(answers)} of {counted(len(holders), 'holder', 'holders')} answered the roll call, and the run "
+                f"needs at least {self.min_holders}: {reasons}. Wait for the others and run again, or "
+                "lower --min-holders."
             )
         # The order defines the places: later phases name a vertex by its index in this array.
         return np.sort(np.concatenate([answer.devices for answer in answers.values()])).astype(np.int32)

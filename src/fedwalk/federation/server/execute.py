@@ -168,7 +168,7 @@ def make_record(
     statistics: RunStatistics,
     seconds: dict[str, float],
 ) -> RunRecord:
-    """The record of the run. What only a party with the whole graph could know is None."""
+    """The record of the run. What the server isn't told is None."""
     settings, simulated = embedding.settings, bool(statistics.simulated)
     protocol = find_protocol(settings.protocol)
     privacy = protocol.privacy(settings, simulated)
@@ -177,7 +177,7 @@ def make_record(
     return RunRecord(
         protocol=protocol.name,
         simulation=simulated,
-        # The server knows neither the number of edges nor that of isolated vertices.
+        # The server is told neither the number of edges nor that of isolated vertices.
         graph=GraphFacts(len(roster.names), None, None, roster.digest()),
         # Only a simulation has a runtime.
         settings={name: value for name, value in settings.as_dict().items() if name != "runtime"},

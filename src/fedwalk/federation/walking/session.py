@@ -22,6 +22,7 @@ from fedwalk.federation.walking.peer_service import PeerService
 from fedwalk.federation.walking.termination import HolderStatus, LeaderElection
 from fedwalk.federation.wire.questions import WalksAnswer, WalksQuestion
 from fedwalk.federation.wire.token_batches import Receipt, batch_key
+from fedwalk.util.text import counted
 
 Progress = Callable[[dict[str, Any]], None]
 LookUpMembers = Callable[[], Collection[str] | None]
@@ -160,11 +161,11 @@ class _WalkSession:
                 )
         if copies := max((sender.impostors for sender in self._senders.values()), default=0):
             log_for_owner(
-                f"walks: another holder has refused {copies} calls that showed a copy of this holder's certificate: "
-                "another process has its key. Make new keys, and tell the operator"
+                f"walks: another holder has refused {counted(copies, 'call', 'calls')} with a copy of this holder's "
+                "certificate: another process has its key. Make new keys, and tell the operator"
             )
         for reason, n in sorted(self.refused.items()):
-            log_for_owner(f"walks: refused {n:,} times: {reason}")
+            log_for_owner(f"walks: refused {counted(n, 'time', 'times')}: {reason}")
 
     def _counts(self) -> dict[str, Any]:
         sent = sum(sender.sent_bytes for sender in self._senders.values())

@@ -28,6 +28,7 @@ from fedwalk.protocols.settings import Settings
 from fedwalk.protocols.stages import WALKS
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.util.parallel import silent
+from fedwalk.util.text import counted
 
 RELEASE_SETTINGS = ("num_bins", "walk_length", "num_walks", "predict", "predictor", "burst", "tree", "encoder")
 
@@ -109,7 +110,7 @@ def _leaks(settings: Settings, simulated: bool) -> Iterator[str]:
     )
     yield (
         f"Edges once more, to the server: a walk's first entry is a neighbour of the device it started at, {encoder}. "
-        f"Each device starts {settings.num_walks:,} walks, and nothing adds up what they cost."
+        f"Each device starts {counted(settings.num_walks, 'walk', 'walks')}, and nothing adds up what they cost."
     )
     yield "Edges, to the network that carries the tokens: which device contacts which."
     if simulated:
@@ -132,8 +133,9 @@ def seen_degrees(graph: Graph, settings: Settings) -> SeenDegrees:
     runtime = LocalRuntime(graph, server, settings, Transcript())
     vectors = runtime.vectors(server.group_plan(SimulatedRandomness(settings.seed)), silent)
     degrees = estimated_degrees(vectors)
+    moved = (degrees - graph.degrees).std()
     text = (
-        f"The noise in the {bins} bins moves a degree by {(degrees - graph.degrees).std():.2f} (standard deviation; "
+        f"The noise in the {counted(bins, 'bin', 'bins')} moves a degree by {moved:.2f} (standard deviation; "
         f"√(2k)/ε says {math.sqrt(2 * bins) / epsilon:.2f})."
     )
     return SeenDegrees("noised", degrees, text)

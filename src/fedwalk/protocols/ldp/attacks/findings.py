@@ -23,6 +23,7 @@ from fedwalk.protocols.ldp.stages import POSTERIOR
 from fedwalk.protocols.settings import Settings
 from fedwalk.protocols.transcript import Transcript
 from fedwalk.util.parallel import Progress, silent
+from fedwalk.util.text import counted
 
 
 def report_view(graph: Graph, settings: Settings) -> ReportView:
@@ -83,7 +84,8 @@ def repeats(target: AuditTarget, _: Progress) -> Iterator[Finding]:
     low, high = plant(graph, 1, seed).pairs[0].tolist()
     plan = ReportPlan(graph.vertices, target.settings.epsilon)
     bound = repeat_pair(graph, (low, high), plan, target.repeats, seed)
-    said = f"{bound.right:,} of {bound.guesses:,} runs of one device guessed right, half of them with the edge"
+    runs = counted(bound.guesses, "run", "runs")
+    said = f"{bound.right:,} of {runs} of one device guessed right, half of them with the edge"
     yield _epsilon_finding("one pair again", target, bound, said)
 
 

@@ -27,6 +27,7 @@ from fedwalk.protocols.paper.attacks.guesses import (
 from fedwalk.protocols.paper.attacks.views import MatrixView
 from fedwalk.protocols.stages import WALKS
 from fedwalk.util.parallel import Progress
+from fedwalk.util.text import counted
 
 FREQUENT = "The same, but only the most frequent pairs, as many as there are edges: wrong pairs rarely occur twice."
 
@@ -44,8 +45,9 @@ def dissimilarity(target: AuditTarget, _: Progress) -> Iterator[Finding]:
     success = score_named(target.graph, only_neighbours(view))
     baseline = {"named": 1 / (target.graph.vertices - 1)} if success["victims"] else {}
     said = (
-        f"{success['victims']:,} vertices have one neighbour. Any device could name it from one dissimilarity, if the "
-        "matrix were broadcast as the paper says; here devices receive the encoder's sparse table instead."
+        f"{counted(int(success['victims']), 'vertex has', 'vertices have')} one neighbour. Any device could name it "
+        "from one dissimilarity, if the matrix were broadcast as the paper says; here devices receive the encoder's "
+        "sparse table instead."
     )
     yield Finding.of("dissimilarity", target.settings.protocol, view, success, baseline, said)
 
@@ -55,7 +57,7 @@ def first(target: AuditTarget, _: Progress) -> Iterator[Finding]:
     view = sequence_view(target.stages.get(WALKS), target.graph.vertices)
     said = (
         "The first entry of a walk is a neighbour of its start, encoded; "
-        f"{target.settings.num_walks:,} walks from each."
+        f"{counted(target.settings.num_walks, 'walk', 'walks')} from each."
     )
     yield _pairs_finding(target, "first entries", view, first_entries(view), said)
 
@@ -73,9 +75,9 @@ def traffic(target: AuditTarget, on_progress: Progress) -> Iterator[Finding]:
     """Which device contacts which, by the network that carries the tokens."""
     view, part = relay_view(target, on_progress), recorded_settings(target)
     said = (
-        "Devices that exchange a token are taken for neighbours. Recorded: "
-        f"{part.num_walks:,} of {target.settings.num_walks:,} rounds of walks, {part.walk_length} of "
-        f"{target.settings.walk_length} entries each."
+        f"Devices that exchange a token are taken for neighbours. Recorded: {part.num_walks:,} of "
+        f"{counted(target.settings.num_walks, 'round', 'rounds')} of walks, {part.walk_length} of "
+        f"{counted(target.settings.walk_length, 'entry', 'entries')} each."
     )
     guesses = contacts(view)
     yield _pairs_finding(target, "contacts", view, guesses, said)
