@@ -27,7 +27,7 @@ from fedwalk.run.record import RunRecord, facts_of
 from fedwalk.util.text import bytes_text, counted, epsilon_text, listed, mean_text, sentence
 
 COLUMN_GAP = 2
-MIN_WRAPPED = 20
+MIN_WRAPPED = 24
 """Cells of up to this width are never wrapped, except in the first column: "0.4333 ± 0.0333" stays in one piece."""
 SECONDS_BETWEEN_LINES = 60.0
 """How often a long stage prints a line if standard error isn't a terminal."""
