@@ -6,7 +6,7 @@ import pytest
 
 from conftest import SETTINGS, Command
 from fedwalk.graph import Graph
-from fedwalk.report.layout import METHODS
+from fedwalk.report.map.layout import METHODS
 from fedwalk.run.execute import embed_to_folder
 from fedwalk.settings import Settings
 

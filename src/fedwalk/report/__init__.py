@@ -9,14 +9,14 @@ from fedwalk.report.audit import attack_section
 from fedwalk.report.content import Section
 from fedwalk.report.degrees import degree_section
 from fedwalk.report.dendrogram import tree_section
-from fedwalk.report.layout import METHODS
 from fedwalk.report.ledger import ledger_section
+from fedwalk.report.map.layout import METHODS
+from fedwalk.report.map.vertices import make_map
 from fedwalk.report.privacy import privacy_of
 from fedwalk.report.quality import quality_section
 from fedwalk.report.record import again, cards, cost_section, message_section, settings_cards
 from fedwalk.report.render import data_block, render
 from fedwalk.report.source import Source, read_source
-from fedwalk.report.vertices import make_map
 from fedwalk.report.walks import walk_section
 from fedwalk.run.stages import StageProgress, ignore_progress
 
@@ -69,7 +69,7 @@ def build_report(
     on_progress = on_progress or ignore_progress
     source = read_source(run, graph, format, labels)
     on_progress("layout", 0, 1)
-    drawn = make_map(source, layout)
+    drawn = make_map(source, layout, partial(on_progress, "layout"))
     on_progress("layout", 1, 1)
     return render(
         title=title or run.resolve().name,
