@@ -67,7 +67,8 @@ def test_without_the_graph_the_rest_is_shown(protocol: str, network: Graph, tmp_
     file = tmp_path / "gone.edges"
     run = embed(network, tmp_path / "run", origin=file, protocol=protocol)
     text = quick(run)
-    assert text.count(f"fedwalk report {run} --graph GRAPH") == 2
+    # In the verdict, and in the sections on F1 and on degrees.
+    assert text.count(f"fedwalk report {run} --graph GRAPH") == 3
     assert "gone.edges: no such file" in text
     assert data_of(text)["degrees"] == []
 
@@ -82,7 +83,7 @@ def test_memory_is_shown_per_stage_when_the_run_has_it(network: Graph, tmp_path:
     run = embed(network, tmp_path)
     rewrite(run, peak_rss_by_stage={})
     assert "measured stage by stage" in quick(run)
-    rewrite(run, peak_rss_by_stage={"tree": 2_000_000, "num_walks": 5_000_000})
+    rewrite(run, peak_rss_by_stage={"tree": 2_000_000, "walks": 5_000_000})
     page = Page(quick(run))
     assert "Memory per stage" in page.texts["title"]
     assert "tree: 2.0 MB; walks: 5.0 MB." in page.texts["desc"]
@@ -120,4 +121,7 @@ def test_the_same_run_gives_the_same_page(runs: dict[str, Path], labels_file: Pa
 
 
 def test_a_page_of_many_vertices_stays_small(tmp_path: Path) -> None:
-    assert len(quick(untrained(tmp_path, 3000), splits=None).encode()) < 300_000
+    page = quick(untrained(tmp_path, 3000), splits=None)
+    vectors = len(data_of(page)["vectors"])
+    assert vectors == 3000 * 16 * 4 * 4 / 3
+    assert len(page.encode()) - vectors < 300_000
