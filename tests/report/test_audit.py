@@ -6,7 +6,7 @@ from conftest import SETTINGS
 from fedwalk.attacks.finding import metrics_text
 from fedwalk.audit import audit
 from fedwalk.graph import Graph
-from fedwalk.report.audit import CHANCES, MEANINGS, audit_section, explain, observer_text
+from fedwalk.report.audit import CHANCES, CLAIMS, MEANINGS, audit_section, explain, observer_text
 from fedwalk.settings import Settings
 
 
@@ -37,15 +37,17 @@ def test_every_number_of_an_attack_is_explained(protocol: str, network: Graph) -
         # Every metric that the table shows has its sentence: nothing is left to the reader's guess.
         shown = {name for name in finding["success"] if metrics_text({name: 1.0}) != "–"}
         assert shown <= MEANINGS.keys()
-        assert {name for name in finding["baseline"] if metrics_text({name: 1.0}) != "–"} <= CHANCES.keys()
-        assert ("By chance" in terms) == bool(finding["baseline"])
+        assert {
+            name for name in finding["baseline"] if metrics_text({name: 1.0}) != "–"
+        } <= CHANCES.keys() | CLAIMS.keys()
+        assert ("By chance" in terms or "Claimed" in terms) == bool(finding["baseline"])
 
 
 def test_a_share_of_the_edges_is_put_into_words() -> None:
     finding = {"attack": "matrix rows", "observer": "server", "sees": ["matrices"], "sentence": "It looks them up.",
                "success": {"recall": 0.86, "precision": 0.5}, "baseline": {"precision": 0.006}}  # fmt: skip
     assert explain(finding).terms == (
-        ("Who", "The server, which reads: matrices."),
+        ("Who", "The server, from: matrices."),
         ("Meaning", "Of 100 edges, the attack names 86. Of 100 pairs that it names, 50 are edges."),
         ("By chance", "Of 100 pairs drawn at random, 0.6 are edges."),
         ("How", "It looks them up."),

@@ -125,3 +125,12 @@ def test_a_page_of_many_vertices_stays_small(tmp_path: Path) -> None:
     vectors = len(data_of(page)["vectors"])
     assert vectors == 3000 * 16 * 4 * 4 / 3
     assert len(page.encode()) - vectors < 300_000
+
+
+def test_vectors_that_are_too_large_are_named_instead(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Save all vectors as CSV" in quick(runs["paper"])
+    monkeypatch.setattr("fedwalk.report.map.vertices.MAX_VECTOR_BYTES", 100)
+    text = quick(runs["paper"])
+    assert data_of(text)["vectors"] == ""
+    assert "Save all vectors as CSV" not in text
+    assert f"They are too large for this page. They are in <code>{runs['paper']}/embedding.npz</code>" in text

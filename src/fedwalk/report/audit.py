@@ -34,14 +34,17 @@ MEANINGS = {
 CHANCES = {
     "recall": "As many pairs drawn at random would name {percent} of 100 edges.",
     "precision": "Of 100 pairs drawn at random, {percent} are edges.",
-    "limit": "The proved ε allows {percent} right guesses of 100 about a pair of which nothing else is known.",
     "named": "A random guess is right for {percent} of 100.",
     "auc": "A coin is right in {percent} of 100 cases.",
     "degree_auc": "The true degrees alone, without any vector: in {percent} of 100.",
     "rank_correlation": "A random order has a correlation of {value}.",
-    "ledger": "The ledger proves that ε is {value} at most.",
-    "nominal": "The nominal ε, which sets the scale of the noise, is {value}.",
 }
+CLAIMS = {
+    "limit": "The proved ε allows {percent} right guesses of 100 about a pair of which nothing else is known.",
+    "ledger": "The ledger proves that ε is {value} at most.",
+    "nominal": "The nominal ε, which only sets the scale of the noise, is {value}.",
+}
+"""What the baseline of a finding says about the protocol itself, rather than about chance."""
 
 
 def read_audit(source: Source) -> dict[str, Any] | None:
@@ -85,9 +88,9 @@ def audit_section(record: dict[str, Any]) -> Section:
         for finding in findings
     )
     text = (
-        "Each attack is a party that tries to find out which vertices are connected. It reads only what that party "
-        "receives, and its guesses are compared with the true graph. “By chance” is what a guess reaches that has read "
-        "nothing.",
+        "In each attack, a party tries to find out which vertices are connected, from nothing but what it receives. "
+        "Its guesses are compared with the true graph. “By chance” is what guesses reach that are made without reading "
+        "anything.",
         *_epsilons(record),
     )
     return Section(KEY, TITLE, text, table=Table(head, rows), explained=tuple(map(explain, findings)))
@@ -98,9 +101,10 @@ def explain(finding: Finding) -> Explained:
     success, baseline = finding["success"], finding["baseline"]
     reads = ", ".join(finding["sees"]) or "nothing"
     terms = (
-        ("Who", f"{sentence(observer_text(finding['observer']))}, which reads: {reads}."),
+        ("Who", f"{sentence(observer_text(finding['observer']))}, from: {reads}."),
         ("Meaning", _words(MEANINGS, success) or "There is no number: nothing could be guessed."),
         ("By chance", _words(CHANCES, baseline)),
+        ("Claimed", _words(CLAIMS, baseline)),
         ("How", finding["sentence"]),
     )
     return Explained(sentence(finding["attack"]), metrics_text(success), tuple(term for term in terms if term[1]))

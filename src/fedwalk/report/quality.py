@@ -100,13 +100,13 @@ def _figure(quality: Quality) -> Figure:
         )
         for kind in ("micro", "macro")
     ]
-    series.append(Line("without vectors", ratios, [score.micro_f1 for score in quality.frequent]))
+    series.append(Line("no vectors", ratios, [score.micro_f1 for score in quality.frequent]))
     description = (
         "; ".join(f"at {s.train_ratio:g}: micro {s.micro_f1:.3f}, macro {s.macro_f1:.3f}" for s in scores) + "."
     )
     drawn = lines("F1 over the training ratio", description, series, Axis("training ratio"), Axis("F1"))
     caption = (
-        "F1 on the other labelled vertices, by the share that the classifier is trained on. Without vectors: the "
+        "F1 on the other labelled vertices, by the share that the classifier is trained on. No vectors: the "
         "micro-F1 of always guessing the most frequent labels."
     )
     return Figure(drawn, caption)
