@@ -44,7 +44,7 @@ def affinities(rows: NDArray[np.int64], cosines: Floats, perplexity: float) -> s
         precision = np.where(np.isinf(high), 2 * precision, (low + high) / 2)
     starts = np.arange(len(rows) + 1) * rows.shape[1]
     one_way = sparse.csr_array(((weights / total).ravel(), rows.ravel(), starts), shape=(len(rows), len(rows)))
-    both = (one_way + one_way.T).tocsr()
+    both: sparse.csr_array = (one_way + one_way.T).tocsr()
     both.sort_indices()
     both.data /= both.data.sum()
     return both
