@@ -134,3 +134,12 @@ def test_vectors_that_are_too_large_are_named_instead(runs: dict[str, Path], mon
     assert data_of(text)["vectors"] == ""
     assert "Save all vectors as CSV" not in text
     assert f"They are too large for this page. They are in <code>{runs['paper']}/embedding.npz</code>" in text
+
+
+def test_the_layout_reports_its_progress_and_its_end(runs: dict[str, Path]) -> None:
+    seen: list[tuple[str, int, int]] = []
+    quick(runs["paper"], layout="tsne", on_progress=lambda *step: seen.append(step))
+    layout = [(done, total) for stage, done, total in seen if stage == "layout"]
+    assert layout[0] == (0, 1)
+    assert layout[-1] == (1, 1)
+    assert len(set(layout[1:-1])) > 100

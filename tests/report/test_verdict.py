@@ -39,8 +39,7 @@ def test_the_page_opens_with_three_sentences(runs: dict[str, Path], labels_file:
 @pytest.mark.parametrize(
     ("protocol", "said"),
     [
-        ("paper", "FedWalk, as in the paper: each device keeps the list of its own neighbours, and no party has the "
-                  "whole graph; here, all devices were simulated on one machine."),
+        ("paper", "FedWalk, as in the paper: no party is given the whole graph; here it was simulated on one machine."),
         ("deepwalk", "DeepWalk, the centralised baseline: one party has the whole graph."),
     ],
 )  # fmt: skip
@@ -65,7 +64,7 @@ def test_a_protocol_that_is_not_installed_is_named_without_a_claim(network: Grap
     rewrite(run, ledger=Ledger().as_dict())
     source = read_source(run)
     assert "the protocol other, which isn't installed here" in what(source)
-    assert "neighbours" not in what(source)
+    assert "whole graph" not in what(source)
     assert "proved" not in what_leaks(source, ())
     assert "“who knows”" in what_leaks(source, ())
 

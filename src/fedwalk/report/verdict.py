@@ -39,11 +39,7 @@ def what(source: Source) -> str:
         name, held = f"the protocol {source.protocol}, which isn't installed here", ""
     else:
         name = protocol.title
-        held = (
-            "one party has the whole graph"
-            if protocol.centralised
-            else "each device keeps the list of its own neighbours, and no party has the whole graph"
-        )
+        held = "one party has the whole graph" if protocol.centralised else "no party is given the whole graph"
     place = _place(record, centralised=protocol is not None and protocol.centralised)
     return f"A graph of {size} was embedded by {name}{f': {held}' if held else ''}{place}."
 
@@ -54,7 +50,7 @@ def _place(record: RunRecord, *, centralised: bool) -> str:
         gone = f", of which {lost:,} dropped out" if lost else ""
         noise = "; their noise was simulated" if record.simulation else ""
         return f"; it ran in a federation of {counted(holders, 'holder', 'holders')}{gone}{noise}"
-    return "" if centralised else "; here, all devices were simulated on one machine"
+    return "" if centralised else "; here it was simulated on one machine"
 
 
 def how_good(quality: Quality, baselines: tuple[Baseline, ...]) -> str:
