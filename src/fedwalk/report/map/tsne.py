@@ -17,7 +17,10 @@ from fedwalk.util.parallel import Progress, silent
 SPACING = 0.5
 """Distance of the grid's nodes. The kernel 1/(1 + d²) is about 2 wide, and errors are a few percent."""
 EARLY, LATE = 100, 200
-"""Iterations with exaggerated attraction, which form the clusters, and without. More of them gave no better layouts."""
+"""Iterations with exaggerated attraction, which form the clusters, and without.
+
+On 2,000 vertices of three graphs, 100 more changed the trustworthiness by 0.003 at most, up or down.
+"""
 EXAGGERATION = 12.0
 SEARCH_STEPS = 40
 TINY = 1e-12
