@@ -3,10 +3,14 @@
 from argparse import Namespace
 from pathlib import Path
 
+import layout
+import numpy as np
 import pytest
 import scale
+from scipy import sparse
 
 import federation
+from fedwalk.graph import Labels
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,14 @@ def test_a_run_of_each_protocol_can_be_described(settings: dict[str, object], re
 def test_the_published_command_names_a_graph_only_if_a_file_was_given(graph: Path | None, flag: str) -> None:
     options = Namespace(graph=graph, num_walks=10, holders=4)
     assert federation.command(options) == f"python benchmarks/federation.py{flag} --num-walks 10 --holders 4"
+
+
+def test_label_agreement_is_the_share_of_the_nearest_with_a_common_label() -> None:
+    indicator = np.zeros((33, 2))
+    indicator[:11, 0] = indicator[11:22, 1] = 1
+    labels = Labels(sparse.csr_array(indicator), ("a", "b"))
+    centres = np.repeat([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]], 11, axis=0)
+    clouds = centres + np.random.default_rng(0).normal(size=(33, 2))
+    # The last eleven have no label, and don't count.
+    assert layout.agreement(clouds, labels) == 1
+    assert layout.agreement(np.repeat(clouds[:11], 3, axis=0), labels) < 0.8

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conftest import SETTINGS, Command
-from fedwalk.graph import Graph
-from fedwalk.report.layout import METHODS
+from fedwalk.graph import Graph, load_graph
+from fedwalk.report.map.layout import METHODS
 from fedwalk.run.execute import embed_to_folder
 from fedwalk.settings import Settings
 
@@ -82,3 +82,16 @@ def test_wrong_usage_exits_with_2(flags: tuple[str, ...], fedwalk: Command) -> N
 
 def test_the_command_line_knows_the_layouts(fedwalk: Command) -> None:
     assert f"--layout {{{','.join(METHODS)}}}" in fedwalk("report", "--help").out
+
+
+def test_baselines_are_put_side_by_side_and_another_graph_is_refused(
+    fedwalk: Command, run: Path, network: Graph, tmp_path: Path
+) -> None:
+    for name, graph in (("same", network), ("other", load_graph([[0, 1], [1, 2], [2, 0]]))):
+        embed_to_folder(graph, Settings(**SETTINGS, protocol="deepwalk"), tmp_path / name)
+    flags = ("--baseline", tmp_path / "same", "--baseline", run)
+    assert fedwalk("report", run, *QUICK, *flags).code == 0
+    assert 'id="compare"' in (run / "report.html").read_text(encoding="utf-8")
+    outcome = fedwalk("report", run, *QUICK, *flags, "--baseline", tmp_path / "other")
+    assert outcome.code == 2
+    assert "its fingerprint differs" in outcome.err

@@ -197,8 +197,8 @@ def test_a_summary_has_singular_and_plural(counts: tuple[int, ...], text: str) -
 def test_texts_count_one_seed_and_one_split_as_one(small: Setup, tmp_path: Path) -> None:
     one = replace(small, seeds=1, splits=1, ratios=(0.5,), sweep_ratios=(0.5,), bins=(2,))
     page = reproduce(one, chosen("5,7,links"), tmp_path, command="", figures=False).read_text(encoding="utf-8")
-    assert "1 seed, 1 split each" in page
-    assert page.count("over 1 seed.") == 2
+    assert "from one seed, with 1 split for each" in page
+    assert page.count("from one seed") == 3
     assert not re.search(r"\b1 (seeds|splits)", page)
 
 

@@ -1,17 +1,22 @@
 """The page as its reader uses it: looking, pointing, searching, by mouse, touch and keyboard."""
 
+import csv
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("playwright", reason="no Playwright (pip install playwright): the page isn't tried in a browser")
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from fedwalk.embedding import Embedding
+from fedwalk.graph import load_graph
 from helpers.browser import changed, drawn, find, middle, opened, picture_of, started, wait_until_drawn
 from helpers.pages import quick
-from helpers.run_folders import NASTY, nasty, untrained
+from helpers.run_folders import NASTY, embed, nasty, untrained
 
 FOCUSED = """() => {
   const element = document.activeElement;
@@ -219,10 +224,53 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(browser: Browser, sm
         expect(page.locator("#readout")).to_contain_text("Vertex 23 ·")
 
 
+def saved(page: Page, button: Locator) -> list[list[str]]:
+    """The rows of the CSV file that a button saves."""
+    with page.expect_download() as waiting:
+        button.click()
+    with waiting.value.path().open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_all_vectors_are_saved_with_every_bit(browser: Browser, small: Path, runs: dict[str, Path]) -> None:
+    embedding = Embedding.load(runs["paper"] / "embedding.npz")
+    with opened(browser, small) as page:
+        head, *rows = saved(page, page.get_by_role("button", name="Save all vectors as CSV"))
+    assert head == ["vertex", *(f"x{i}" for i in range(embedding.vectors.shape[1]))]
+    assert sorted(row[0] for row in rows) == sorted(str(name) for name in embedding)
+    by_name = {row[0]: np.array(row[1:], np.float32) for row in rows}
+    assert all(by_name[str(name)].tobytes() == embedding[name].tobytes() for name in embedding)
+
+
+def test_every_table_can_be_saved_as_it_is_shown(browser: Browser, small: Path) -> None:
+    with opened(browser, small) as page:
+        tables = page.locator("details table").count()
+        buttons = page.locator("details .save")
+        assert buttons.count() == tables > 5
+        for i in range(tables):
+            details = page.locator("details").nth(i)
+            if details.get_attribute("open") is None:
+                details.locator("summary").click()
+            cells = details.locator("tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
+            assert saved(page, buttons.nth(i)) == cells
+
+
+def test_names_with_commas_and_quotes_survive_in_the_saved_file(browser: Browser, tmp_path: Path) -> None:
+    names = ['a,b "c"', "=1+1", "line", "two  words", "é"]
+    path = tmp_path / "graph.edges"
+    path.write_text("".join(f"{one}\t{other}\n" for one, other in pairwise([*names, names[0]])), encoding="utf-8")
+    run = embed(load_graph(path), tmp_path / "run", origin=path)
+    (run / "report.html").write_text(quick(run), encoding="utf-8")
+    with opened(browser, run / "report.html") as page:
+        rows = saved(page, page.get_by_role("button", name="Save all vectors as CSV"))
+    assert sorted(row[0] for row in rows[1:]) == sorted(names)
+
+
 def test_without_javascript_the_charts_are_still_there(browser: Browser, small: Path) -> None:
     with opened(browser, small, java_script_enabled=False) as page:
         expect(page.get_by_text("The map needs JavaScript")).to_be_visible()
         assert page.locator("figure svg").count() >= 8
+        assert not any(button.is_visible() for button in page.locator(".save").all())
 
 
 def test_names_that_are_code_are_shown_and_not_run(browser: Browser, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from fedwalk.embedding import Embedding
-from fedwalk.report.layout import lay_out, nearest, principal, rows_to_draw, unit
+from fedwalk.report.map.layout import lay_out, nearest, principal, rows_to_draw, unit
 
 
 def clouds(vertices: int, dim: int = 8) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:

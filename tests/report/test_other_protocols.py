@@ -18,6 +18,7 @@ from fedwalk.protocols.stages import SKIPGRAM
 from fedwalk.report.degrees import degree_section
 from fedwalk.report.record import again, cards, message_section, settings_cards
 from fedwalk.report.source import read_source
+from fedwalk.report.verdict import what, what_leaks
 from fedwalk.report.walks import walk_section
 from fedwalk.settings import Setting
 from helpers.pages import quick
@@ -52,6 +53,20 @@ def test_a_protocol_without_messages_or_walks_is_not_taken_for_a_baseline(networ
         "The run counted no messages: other declares none."
     ]
     assert [absent.reason for absent in walk_section(source).absent] == ["The run counted no walks."]
+
+
+def test_the_verdict_claims_only_what_the_protocol_declares(network: Graph, tmp_path: Path) -> None:
+    add_protocol(releases=lambda settings: ())
+    source = read_source(embed(network, tmp_path / "run", protocol="other"))
+    assert what(source) == (
+        "A graph of 60 vertices and 180 edges was embedded by Protocol other: no party is given the whole graph; here "
+        "it was simulated on one machine."
+    )
+    # Without a release in the ledger its total is 0, which is no proof.
+    assert source.record.ledger.per_edge == 0
+    assert "proved" not in what_leaks(source, ())
+    add_protocol(centralised=True)
+    assert "one party has the whole graph" in what(source)
 
 
 def test_the_default_of_a_protocols_own_setting_is_shown_where_it_differs(network: Graph, tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def test_without_the_graph_the_rest_is_shown(protocol: str, network: Graph, tmp_
     file = tmp_path / "gone.edges"
     run = embed(network, tmp_path / "run", origin=file, protocol=protocol)
     text = quick(run)
-    assert text.count(f"fedwalk report {run} --graph GRAPH") == 2
+    # In the verdict, and in the sections on F1 and on degrees.
+    assert text.count(f"fedwalk report {run} --graph GRAPH") == 3
     assert "gone.edges: no such file" in text
     assert data_of(text)["degrees"] == []
 
@@ -120,4 +121,25 @@ def test_the_same_run_gives_the_same_page(runs: dict[str, Path], labels_file: Pa
 
 
 def test_a_page_of_many_vertices_stays_small(tmp_path: Path) -> None:
-    assert len(quick(untrained(tmp_path, 3000), splits=None).encode()) < 300_000
+    page = quick(untrained(tmp_path, 3000), splits=None)
+    vectors = len(data_of(page)["vectors"])
+    assert vectors == 3000 * 16 * 4 * 4 / 3
+    assert len(page.encode()) - vectors < 300_000
+
+
+def test_vectors_that_are_too_large_are_named_instead(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Save all vectors as CSV" in quick(runs["paper"])
+    monkeypatch.setattr("fedwalk.report.map.vertices.MAX_VECTOR_BYTES", 100)
+    text = quick(runs["paper"])
+    assert data_of(text)["vectors"] == ""
+    assert "Save all vectors as CSV" not in text
+    assert f"They are too large for this page. They are in <code>{runs['paper']}/embedding.npz</code>" in text
+
+
+def test_the_layout_reports_its_progress_and_its_end(runs: dict[str, Path]) -> None:
+    seen: list[tuple[str, int, int]] = []
+    quick(runs["paper"], layout="tsne", on_progress=lambda *step: seen.append(step))
+    layout = [(done, total) for stage, done, total in seen if stage == "layout"]
+    assert layout[0] == (0, 1)
+    assert layout[-1] == (1, 1)
+    assert len(set(layout[1:-1])) > 100

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from fedwalk.graph import Labels
-from fedwalk.report.vertices import NUM_COLOURS, SHAPES, carried, group_by_label, pack, quantise
+from fedwalk.report.map.vertices import NUM_COLOURS, SHAPES, carried, group_by_label, pack, quantise
 
 
 def labelled(rows: list[list[int]], count: int) -> Labels:

@@ -10,6 +10,7 @@ EPILOG = """\
 examples:
   fedwalk report run                                       writes run/report.html
   fedwalk report run --graph graph.edges --labels labels.txt
+  fedwalk report run --baseline deepwalk-run --baseline ldp-run    side by side
   fedwalk report run --layout pca --no-evaluate -o page.html     fast
 
 The file is self-contained: it opens offline, and loads and sends nothing. It contains the name of every vertex drawn.
@@ -23,13 +24,17 @@ def add_parser(commands: Commands) -> None:
         "report",
         call,
         summary="show a run as one HTML file",
-        description="Writes an HTML page with a map of the embedding, the tree, time and memory, messages, walks, "
-        "degrees, F1, privacy, and the command to repeat the run.",
+        description="Writes an HTML page with a verdict in three sentences, a map of the embedding, F1, attacks, "
+        "privacy, the tree, walks, degrees, messages, time and memory, and the command to repeat the run.",
         epilog=EPILOG,
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="file to write (default RUN/report.html)")
     add_run_graph(parser, required=False)
+    parser.add_argument(
+        "--baseline", type=Path, action="append", default=[], metavar="RUN",
+        help="another run of the same graph, to compare with; can be given several times",
+    )  # fmt: skip
     parser.add_argument("--title", metavar="TEXT", help="title of the page (default: the folder's name)")
     parser.add_argument(
         "--layout", default="tsne", choices=("tsne", "pca"),
@@ -53,8 +58,9 @@ def call(options: argparse.Namespace) -> int:
         check_output_file(path)
     with StageBars(f"report: {options.run}") as bars:
         page = build_report(
-            options.run, graph=options.graph, format=options.format, labels=options.labels, title=options.title,
-            layout=options.layout, splits=None if options.no_evaluate else options.splits, threads=options.threads,
+            options.run, graph=options.graph, format=options.format, labels=options.labels,
+            baselines=options.baseline, title=options.title, layout=options.layout,
+            splits=None if options.no_evaluate else options.splits, threads=options.threads,
             on_progress=bars,
         )  # fmt: skip
     write(path, page)

@@ -137,7 +137,7 @@ class Embedding:
         try:
             import pandas as pd
         except ImportError:
-            raise InputError("to_pandas needs pandas: pip install pandas") from None
+            raise InputError("to_pandas needs pandas. Install it with pip.") from None
         # Nodes that are tuples would otherwise become an index of several levels.
         index = pd.Index(self.nodes.tolist(), name="node", tupleize_cols=False)
         return pd.DataFrame(self.vectors, index=index)
@@ -147,7 +147,7 @@ class Embedding:
         try:
             import polars as pl
         except ImportError:
-            raise InputError("to_polars needs polars: pip install polars") from None
+            raise InputError("to_polars needs polars. Install it with pip.") from None
         columns = {str(i): self.vectors[:, i] for i in range(self.dim)}
         return pl.DataFrame({"node": self.names, **columns})
 

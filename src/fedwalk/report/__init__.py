@@ -1,22 +1,26 @@
 """The HTML report of a run: one file that opens offline."""
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fedwalk.errors import SettingsError
 from fedwalk.protocols.registry import known_protocol
-from fedwalk.report.audit import attack_section
+from fedwalk.report.audit import attack_section, read_audit
+from fedwalk.report.compare import Baseline, compare_section, read_baselines
 from fedwalk.report.content import Section
 from fedwalk.report.degrees import degree_section
 from fedwalk.report.dendrogram import tree_section
-from fedwalk.report.layout import METHODS
 from fedwalk.report.ledger import ledger_section
+from fedwalk.report.map.layout import METHODS
+from fedwalk.report.map.vertices import make_map
 from fedwalk.report.privacy import privacy_of
-from fedwalk.report.quality import quality_section
+from fedwalk.report.quality import Quality, measure_quality, quality_section
 from fedwalk.report.record import again, cards, cost_section, message_section, settings_cards
 from fedwalk.report.render import data_block, render
 from fedwalk.report.source import Source, read_source
-from fedwalk.report.vertices import make_map
+from fedwalk.report.verdict import verdict
 from fedwalk.report.walks import walk_section
 from fedwalk.run.stages import StageProgress, ignore_progress
 
@@ -29,6 +33,7 @@ def build_report(
     graph: str | None = None,
     format: str | None = None,  # noqa: A002
     labels: str | None = None,
+    baselines: Iterable[Path] = (),
     title: str | None = None,
     layout: str = "tsne",
     splits: int | None = 3,
@@ -44,6 +49,8 @@ def build_report(
     graph, format, labels
         The graph that was embedded, how to read it, and its labels. Without `graph`, the file that run.json names is
         used if it still exists and is the same graph.
+    baselines
+        Run folders of the same graph, to compare this run with.
     title
         Title of the page; by default the folder's name.
     layout
@@ -68,16 +75,21 @@ def build_report(
     _check(layout, splits, threads)
     on_progress = on_progress or ignore_progress
     source = read_source(run, graph, format, labels)
+    others = read_baselines(source, tuple(baselines))
+    audit = read_audit(source)
     on_progress("layout", 0, 1)
-    drawn = make_map(source, layout)
+    drawn = make_map(source, layout, partial(on_progress, "layout"))
     on_progress("layout", 1, 1)
+    vectors = tuple(other.embedding for other in others)
+    quality = measure_quality(source, vectors, splits, threads, on_progress)
     return render(
         title=title or run.resolve().name,
         subtitle=_subtitle(source),
+        verdict=verdict(source, quality, others, tuple(audit["findings"]) if audit else ()),
         cards=cards(source),
         map=drawn,
         data=data_block(drawn.data),
-        sections=_sections(source, splits, threads, on_progress),
+        sections=_sections(source, others, quality, audit),
         privacy=privacy_of(source),
         settings=settings_cards(source),
         again=again(source),
@@ -85,20 +97,20 @@ def build_report(
     )
 
 
-def _sections(source: Source, splits: int | None, threads: int | None, on_progress: StageProgress) -> list[Section]:
+def _sections(
+    source: Source, others: tuple[Baseline, ...], quality: Quality, audit: dict[str, Any] | None
+) -> list[Section]:
     """The sections between the map and the privacy box."""
-    quality = quality_section(source, splits, threads, partial(on_progress, "evaluate"))
-    if quality.figures:
-        on_progress("evaluate", 1, 1)
     return [
+        *([compare_section(source, others, quality)] if others else []),
+        quality_section(quality),
+        attack_section(source, audit),
+        ledger_section(source),
         tree_section(source),
-        cost_section(source),
-        message_section(source),
         walk_section(source),
         degree_section(source),
-        quality,
-        ledger_section(source),
-        attack_section(source),
+        message_section(source),
+        cost_section(source),
     ]
 
 

@@ -30,6 +30,15 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """A number with what a reader needs to judge it: a heading, the number in words, and terms with explanations."""
+
+    title: str
+    value: str
+    terms: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A section of the page with a heading; `key` is its anchor."""
 
@@ -39,6 +48,7 @@ class Section:
     figures: tuple[Figure, ...] = ()
     table: Table | None = None
     absent: tuple[Absent, ...] = ()
+    explained: tuple[Explained, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-SCRIPTS = ("data.js", "map.js", "panel.js", "controls.js", "start.js")
+SCRIPTS = ("data.js", "map.js", "panel.js", "controls.js", "save.js", "start.js")
 
 
 def render(**content: Any) -> str:

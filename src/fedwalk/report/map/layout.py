@@ -6,17 +6,14 @@ Vectors are first scaled to length one, because the similarity of SkipGram's vec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwalk.util.parallel import Progress, silent
+
 METHODS = ("tsne", "pca")
 MAX_VERTICES = 20_000
 """Of larger graphs a sample is drawn: t-SNE would be slow and the map illegible. Row numbers also fit 16 bits."""
-COMPONENTS = 30
-"""Principal components that t-SNE works on, which makes it faster."""
 PERPLEXITY = 30.0
-THREADS = 2
-"""t-SNE adds up the partial sums of its threads in the order they finish.
-
-The sum of two is the same in either order; with more threads the result would differ from run to run.
-"""
+START_WIDTH = 1e-4
+"""Standard deviation of the points that t-SNE starts with: small, so that clusters can still pass each other."""
 MIN_FOR_TSNE = 12
 """With fewer vertices, principal components are drawn instead."""
 
@@ -55,27 +52,22 @@ def principal(vectors: Vectors, count: int) -> NDArray[np.float64]:
     return np.pad(centred @ axes, ((0, 0), (0, max(0, count - axes.shape[1]))))
 
 
-def lay_out(vectors: Vectors, method: str = "tsne") -> NDArray[np.float64]:
+def lay_out(vectors: Vectors, method: str = "tsne", on_progress: Progress = silent) -> NDArray[np.float64]:
     """Two coordinates per vector.
 
     >>> lay_out(np.array([[3, 0], [0, 1], [0, 2]], np.float32), "pca").shape
     (3, 2)
     """
     flat = principal(unit(vectors), 2)
-    spread = float(flat[:, 0].std()) if len(flat) else 0.0
-    if method == "pca" or len(vectors) < MIN_FOR_TSNE or spread == 0:
+    width = float(flat[:, 0].std()) if len(flat) else 0.0
+    if method == "pca" or len(vectors) < MIN_FOR_TSNE or width == 0:
         return flat
-    from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
+    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
+    rows, cosines = nearest(vectors, round(3 * perplexity))
+    # Loads scipy's transforms and the kernels, which a page without t-SNE doesn't need.
+    from fedwalk.report.map.tsne import affinities, tsne
 
-    model = TSNE(
-        perplexity=min(PERPLEXITY, (len(vectors) - 1) / 3),
-        init=(flat / spread * 1e-4).astype(np.float32),
-        random_state=0,
-    )
-    with threadpool_limits(THREADS, "openmp"):
-        places = model.fit_transform(principal(unit(vectors), COMPONENTS).astype(np.float32))
-    return np.asarray(places, np.float64)
+    return tsne(affinities(rows, cosines, perplexity), flat / width * START_WIDTH, on_progress)
 
 
 def nearest(vectors: Vectors, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 from fedwalk.errors import InputError
 from fedwalk.graph import Labels
-from fedwalk.report.layout import MIN_FOR_TSNE, lay_out, nearest, rows_to_draw
+from fedwalk.report.map.layout import MIN_FOR_TSNE, lay_out, nearest, rows_to_draw
 from fedwalk.report.source import Source
+from fedwalk.run.folder import EMBEDDING_FILE
+from fedwalk.util.parallel import Progress, silent
 from fedwalk.util.text import counted
 
 NUM_COLOURS = 10
 NUM_NEAREST = 5
+MAX_VECTOR_BYTES = 2_000_000
+"""Larger vectors aren't put into the page, which names their file instead."""
 SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
     (),
     ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
@@ -45,11 +49,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """The content of the map: sentences about how it was made, its groups, and the packed data."""
+    """The content of the map: sentences about how it was made, its groups, the packed data, and the vectors' file."""
 
     text: tuple[str, ...]
     groups: tuple[Group, ...]
     data: dict[str, Any]
+
+    file: str
 
     @property
     def drawn(self) -> int:
@@ -57,7 +63,7 @@ class Map:
         return len(self.data["names"])
 
 
-def make_map(source: Source, method: str) -> Map:
+def make_map(source: Source, method: str, on_progress: Progress = silent) -> Map:
     """Lay out the vertices and pack the data of the map."""
     vectors = source.embedding.vectors
     rows = rows_to_draw(vectors)
@@ -68,7 +74,7 @@ def make_map(source: Source, method: str) -> Map:
     near, cosines = nearest(vectors[rows], NUM_NEAREST)
     data = {
         "names": [str(name) for name in source.embedding.nodes[rows].tolist()],
-        "places": pack(quantise(lay_out(vectors[rows], method)), "<i2"),
+        "places": pack(quantise(lay_out(vectors[rows], method, on_progress)), "<i2"),
         "group": pack(group, "<u1"),
         "near": pack(near, "<u2"),
         "cosines": pack((cosines * 100).round(), "<i1"),
@@ -77,8 +83,24 @@ def make_map(source: Source, method: str) -> Map:
         "labels": list(labels.names) if labels else [],
         "carried": carried(labels) if labels else [],
         "degrees": source.graph.degrees[rows].tolist() if source.graph else [],
+        **downloadable(source, rows),
     }
-    return Map(tuple(_sentences(source, method, rows.size)), groups, data)
+    return Map(tuple(_sentences(source, method, rows.size)), groups, data, str(source.path / EMBEDDING_FILE))
+
+
+def downloadable(source: Source, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """All vectors, for the page's download: those drawn, then the zero vectors by name; none if they are too large.
+
+    A page that draws a sample has no names for the other vertices, and would be too large with them.
+    """
+    vectors = source.embedding.vectors
+    drawn = np.count_nonzero(vectors.any(axis=1)) == rows.size
+    if not drawn or vectors[rows].nbytes > MAX_VECTOR_BYTES:
+        return {"vectors": "", "dim": 0, "zeros": []}
+    zeros = source.embedding.nodes[~vectors.any(axis=1)].tolist()
+    return {
+        "vectors": pack(vectors[rows], "<f4"), "dim": vectors.shape[1], "zeros": [str(name) for name in zeros],
+    }  # fmt: skip
 
 
 def group_by_label(labels: Labels | None, vertices: int) -> tuple[NDArray[np.int64], tuple[Group, ...]]:
