@@ -154,6 +154,7 @@ PROTOCOL = Protocol(
     resolve=resolve,
     notes=notes,
     runtimes=tuple(RUNTIMES),
+    uses_weights=True,
     accepts=(BINS, VECTORS, TREE, WALKS),
     tree=TREE,
     messages=KINDS,
