@@ -5,6 +5,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwalk.graph import Graph
+
 
 def dtw(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
     """Eq. 6 and 7: the recurrence as printed, local cost L1."""
@@ -14,6 +16,16 @@ def dtw(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
         local = np.abs(a[i].astype(np.float64) - b[j].astype(np.float64)).sum()
         cost[i + 1, j + 1] = local + min(cost[i, j + 1], cost[i + 1, j], cost[i, j])
     return float(cost[-1, -1])
+
+
+def step_probabilities(graph: Graph) -> NDArray[np.float64]:
+    """Row u has the chance of each vertex to be the next after u: its edge's weight over the sum of u's weights."""
+    chances = np.zeros((graph.vertices, graph.vertices))
+    for u in range(graph.vertices):
+        for place in range(graph.indptr[u], graph.indptr[u + 1]):
+            chances[u, graph.indices[place]] = 1.0 if graph.weights is None else graph.weights[place]
+        chances[u] /= sum(sorted(chances[u]))
+    return chances
 
 
 def leaf_sets(linkage: NDArray[np.float64]) -> list[set[int]]:

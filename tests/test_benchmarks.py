@@ -2,15 +2,18 @@
 
 from argparse import Namespace
 from pathlib import Path
+from typing import cast
 
 import layout
 import numpy as np
 import pytest
 import scale
+import walks
 from scipy import sparse
 
 import federation
 from fedwalk.graph import Labels
+from fedwalk.protocols.walks import Walks
 
 
 @pytest.mark.parametrize(
@@ -22,6 +25,17 @@ def test_a_run_of_each_protocol_can_be_described(settings: dict[str, object], re
     record = scale.run(120, 6.0, 3, **settings)
     assert f"{record['edges']} edges, 3 labels, " in scale.describe(record, "Small")
     assert reported in scale.describe(record, "Small")
+
+
+def test_every_way_that_fedwalk_walks_takes_part_with_weights_and_without(tmp_path: Path) -> None:
+    graph = tmp_path / "graph.edges"
+    graph.write_text("".join(f"{v} {(v + step) % 12}\n" for v in range(12) for step in (1, 2)))
+    contenders = walks.fedwalk_contenders(walks.weighted_graph(str(graph)), 2, 1)
+    made = {name: cast(Walks, job()).sequences for name, job in contenders.items()}
+    assert {sequences.shape for sequences in made.values()} == {(24, walks.LENGTH)}
+    plain = [name for name in made if not name.endswith(walks.WEIGHTED)]
+    assert len(plain) == 3
+    assert all(not np.array_equal(made[name], made[name + walks.WEIGHTED]) for name in plain)
 
 
 @pytest.mark.parametrize(("graph", "flag"), [(None, ""), (Path("data/blogcatalog.mat"), " --graph blogcatalog.mat")])

@@ -5,7 +5,8 @@ import pytest
 
 from fedwalk.attacks.canaries import bound_of, plant, with_pairs
 from fedwalk.graph import load_graph, social_network
-from fedwalk.graph.graph import edge_pairs
+from fedwalk.graph.build import from_edges
+from fedwalk.graph.graph import edge_pairs, edge_weights
 from fedwalk.graph.pairs import among
 from fedwalk.protocols.ldp.attacks.findings import guess_canaries as guess_from_reports
 from fedwalk.protocols.ldp.attacks.repeats import repeat_pair
@@ -60,6 +61,17 @@ def test_vertices_left_without_edges_take_no_part_and_are_guessed_right() -> Non
     pairs = edge_pairs(graph)
     planted = with_pairs(graph, pairs, np.arange(len(pairs)) < 3)
     assert bound_of(guess_from_matrices(planted, Settings(num_bins=8)), planted).right == len(pairs)
+
+
+def test_edges_keep_their_weights_and_planted_ones_have_the_median() -> None:
+    edges = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])
+    graph = from_edges(edges[:, 0], edges[:, 1], np.arange(5), weights=np.array([2.0, 3, 5, 7, 11]))
+    planted = with_pairs(graph, np.array([[0, 1], [0, 2], [1, 2]]), np.array([True, True, False])).graph
+    weights = edge_weights(planted)
+    assert weights is not None
+    assert dict(zip(map(tuple, edge_pairs(planted).tolist()), weights.tolist(), strict=True)) == {
+        (0, 1): 5, (0, 2): 5, (2, 3): 5, (3, 4): 7, (0, 4): 11,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("real", [True, False])

@@ -185,6 +185,7 @@ def test_nodes_of_any_kind_are_found_and_come_back_as_they_were() -> None:
     assert [e[node].argmax() for node in OBJECTS] == [0, 1, 2, 3, 4]
     assert e[[("x", (2,)), "b"]].argmax(axis=1).tolist() == [4, 1]
     assert (0, np.int64(1)) in e
+    assert e["(0, 1)"].argmax() == 0
     assert [0, 1] not in e
     assert True not in Embedding([1, 2], np.eye(2))
 

@@ -26,7 +26,7 @@ from fedwalk.evaluation import (
 )
 from fedwalk.graph import Graph
 from fedwalk.graph.build import from_edges
-from fedwalk.graph.graph import edge_pairs
+from fedwalk.graph.graph import edge_pairs, edge_weights
 from fedwalk.graph.pairs import pair_numbers
 
 Case = tuple[Graph, float, int]
@@ -124,6 +124,18 @@ def test_another_seed_makes_another_split_and_labels_stay(network: Graph) -> Non
     assert as_set(splits[0].held_out) != as_set(splits[1].held_out)
     assert as_set(splits[0].non_edges) != as_set(splits[1].non_edges)
     assert splits[0].training.labels is network.labels
+
+
+def test_training_edges_keep_their_weights(network: Graph) -> None:
+    edges = edge_pairs(network)
+    weights = np.random.default_rng(3).random(len(edges)) + 0.5
+    graph = from_edges(edges[:, 0], edges[:, 1], network.names, weights=weights)
+    training = split_edges(graph, 0.3).training
+    kept = edge_weights(training)
+    assert kept is not None
+    weight_of = dict(zip(map(tuple, edges.tolist()), weights.tolist(), strict=True))
+    assert [weight_of[tuple(pair)] for pair in edge_pairs(training).tolist()] == kept.tolist()
+    assert split_edges(network, 0.3).training.weights is None
 
 
 def test_every_spare_edge_and_every_non_edge_is_drawn_equally_often() -> None:

@@ -6,7 +6,10 @@ begin at the same time would each compile nearly every kernel, which takes half 
 
 import os
 import warnings
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 import fedwalk
 from conftest import SETTINGS
@@ -36,14 +39,21 @@ def _graph() -> fedwalk.Graph:
     return fedwalk.social_network(vertices=60, mean_degree=6, communities=3, seed=1)
 
 
+def _weighted_graph() -> fedwalk.Graph:
+    # Weights of 1 that are given explicitly need the kernels of weighted walks.
+    return replace(_graph(), weights=np.ones(_graph().indices.size))
+
+
 def _compile_paper() -> None:
     for changes in PAPER:
         fedwalk.FedWalk(**SETTINGS, **changes).fit(_graph())
+        fedwalk.FedWalk(**SETTINGS, **changes).fit(_weighted_graph())
 
 
 def _compile_others() -> None:
     # First what the other half needs as well, and needs last: the training.
     fedwalk.DeepWalk(**SETTINGS).fit(_graph())
+    fedwalk.DeepWalk(**SETTINGS).fit(_weighted_graph())
     compile_kernels()
     for changes in LDP:
         fedwalk.FedWalk(**SETTINGS, protocol="ldp", epsilon=4, **changes).fit(_graph())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedwalk.attacks.epsilon import CONFIDENCE, one_run_bound
 from fedwalk.graph import Graph
 from fedwalk.graph.build import from_edges
-from fedwalk.graph.graph import edge_pairs
+from fedwalk.graph.graph import edge_pairs, edge_weights
 from fedwalk.graph.pairs import Pairs, among, numbered_pairs
 
 CANARY_ATTACK = "canaries"
@@ -55,11 +55,17 @@ def plant(graph: Graph, count: int, seed: int) -> Canaries:
 
 
 def with_pairs(graph: Graph, pairs: Pairs, real: NDArray[np.bool_]) -> Canaries:
-    """The graph in which `real` decides which of these pairs are edges, regardless of what they were before."""
-    edges = edge_pairs(graph)
-    kept = edges[~among(edges, pairs)]
-    first, second = np.concatenate([kept, pairs[real]]).T
-    return Canaries(from_edges(first, second, graph.names), pairs, real)
+    """The graph in which `real` decides which of these pairs are edges, regardless of what they were before.
+
+    In a weighted graph each planted edge has the median weight.
+    """
+    edges, weights = edge_pairs(graph), edge_weights(graph)
+    stays = ~among(edges, pairs)
+    first, second = np.concatenate([edges[stays], pairs[real]]).T
+    if weights is not None:
+        median = np.quantile(weights, 0.5, method="lower") if weights.size else 1.0
+        weights = np.concatenate([weights[stays], np.full(np.count_nonzero(real), median)])
+    return Canaries(from_edges(first, second, graph.names, weights=weights), pairs, real)
 
 
 def bound_of(guesses: Guesses, canaries: Canaries, confidence: float = CONFIDENCE) -> Bound:

@@ -56,13 +56,14 @@ class Embedding:
     0.0
     """
 
-    __slots__ = ("_rows", "nodes", "vectors")
+    __slots__ = ("_rows", "_rows_by_text", "nodes", "vectors")
     nodes: NDArray[Any]
     vectors: NDArray[np.float32]
 
     def __init__(self, nodes: ArrayLike | Iterable[Hashable], vectors: ArrayLike) -> None:
         self.nodes = _as_nodes(nodes)
         self.vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._rows_by_text: dict[str, int] | None = None
         self._rows: dict[Hashable, int] = {node: row for row, node in enumerate(self.nodes.tolist())}
         _check(self.nodes, self.vectors, self._rows)
 
@@ -184,17 +185,24 @@ class Embedding:
         return row
 
     def _row(self, node: Any) -> int | None:
-        """The row of a node. 20 and "20" are the same one: names read from files are often typed as text."""
+        """The row of a node. 20 and "20" are the same one: names in files are text, and often typed as such."""
         try:
             row = None if isinstance(node, bool | np.bool_) else self._rows.get(node)
         except TypeError:
             return None
-        if row is not None or self.nodes.dtype == object:
+        if row is not None:
             return row
         text = str(node)
+        if self.nodes.dtype == object:
+            return self._texts().get(text)
         if self.nodes.dtype.kind == "i":
             return self._rows.get(int(text)) if is_integer(text) else None
         return self._rows.get(text)
+
+    def _texts(self) -> dict[str, int]:
+        if self._rows_by_text is None:
+            self._rows_by_text = {str(node): row for row, node in enumerate(self)}
+        return self._rows_by_text
 
 
 def _several(node: Any) -> list[Any] | None:

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.graph import Graph
 from fedwalk.graph.build import from_edges
-from fedwalk.graph.graph import edge_pairs
+from fedwalk.graph.graph import edge_pairs, edge_weights
 from fedwalk.graph.pairs import Pairs, num_pairs, numbered_pairs, pair_numbers
 
 
@@ -100,7 +100,10 @@ def split_edges(graph: Graph, share: float = 0.2, seed: int = 0, validation: flo
     edges = edge_pairs(graph)
     held = _choose(edges, graph.vertices, share, rng)
     kept = edges[~held]
-    training = from_edges(kept[:, 0], kept[:, 1], graph.names, labels=graph.labels)
+    weights = None if (all_weights := edge_weights(graph)) is None else all_weights[~held]
+    training = from_edges(
+        kept[:, 0], kept[:, 1], graph.names, nodes=graph.objects, weights=weights, labels=graph.labels
+    )
     training = replace(training, notes=graph.notes, cleaning=graph.cleaning)
     test, train = _draw_non_edges(graph, int(held.sum()), len(kept), rng)
     aside = _draw_validation(int(held.sum()), validation, rng)

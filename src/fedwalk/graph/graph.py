@@ -269,6 +269,14 @@ def edge_pairs(graph: Graph) -> Pairs:
     return np.column_stack((graph.indices[lower], rows[lower])).astype(np.int64)
 
 
+def edge_weights(graph: Graph) -> NDArray[np.float64] | None:
+    """The weight of every edge in the order of `edge_pairs`; None if every edge has the weight 1."""
+    if graph.weights is None:
+        return None
+    rows = np.repeat(np.arange(graph.vertices), graph.degrees)
+    return graph.weights[graph.indices < rows]
+
+
 def _read_only(array: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     """A contiguous read-only view; the caller's array stays writeable."""
     view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()

@@ -3,10 +3,13 @@
 `_visit` is the algorithm itself: what one device does with one token. It is compiled into two loops. `walk_with` runs
 all walks of a simulation to their end, and `visits_with` (in visits.py) runs the tokens of one holder as far as its
 own devices reach. One loop for both would make a simulation a tenth slower: a token's state would be read from arrays
-as long as the batch, instead of from sixteen lanes.
+as long as the batch, instead of from a few lanes.
 
 Every step of a walk reads memory at random, so a single walk mostly waits. Therefore LANES walks take turns: each
 prefetches what it reads next, and the others go on while that is on its way.
+
+Each loop is compiled twice, for steps to any neighbour alike and for steps in proportion to the edges' weights, so that
+walks over graphs without weights don't pay for them. Both use the same draws.
 """
 
 from collections.abc import Callable
@@ -16,6 +19,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwalk.kernels.alias import locate, pick
 from fedwalk.kernels.encoder import EncoderArrays, encode
 from fedwalk.kernels.jit import inlined_kernel, lean_kernel, specialised, to_be_bound
 from fedwalk.kernels.llvm import prefetch
@@ -29,15 +33,20 @@ skipped, and the numbers of the others stay the same: so a walk doesn't depend o
 LANES = 16
 """Walks that take turns: enough to hide the time of a read from main memory behind the work of the others."""
 
+WEIGHTED_LANES = 32
+"""The same with weights: alias entries take four times the memory of neighbours, so more reads miss the caches."""
+
 
 class WalkJob(NamedTuple):
     """What all walks of a simulation share: neighbour lists, encoder table and the run's parameters.
 
-    The predictor's tables are a separate argument of the kernels, because their type differs by predictor.
+    `targets` is what a step reads: `indices`, or the alias entries of a weighted graph. Predictors always read
+    `indices`. Their tables are a separate argument of the kernels, because their type differs by predictor.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
+    targets: NDArray[Any]
     encoder: EncoderArrays
     seed: int
     length: int
@@ -50,7 +59,8 @@ class Lanes(NamedTuple):
     """The walks that take turns, one per lane.
 
     For each: its number (−1 if the lane is idle), the key of its random stream, the device that holds it, the number of
-    entries written, and the place in `indices` of the neighbour chosen next.
+    entries written, and the place in `indices` of the neighbour chosen next. `coin` belongs to the place, and is used
+    with weights only.
     """
 
     walk: NDArray[np.int64]
@@ -58,28 +68,32 @@ class Lanes(NamedTuple):
     device: NDArray[np.int64]
     at: NDArray[np.int64]
     place: NDArray[np.int64]
+    coin: NDArray[np.float64]
 
 
 def make_lanes() -> Lanes:
-    """Allocate LANES lanes; every thread needs its own, and kernels without reference counts can't allocate."""
-    walk, device, at, place = (np.empty(LANES, np.int64) for _ in range(4))
-    return Lanes(walk, np.empty(LANES, np.uint64), device, at, place)
+    """Allocate lanes, enough for either kind of step; every thread needs its own, as lean kernels can't allocate."""
+    walk, device, at, place = (np.empty(WEIGHTED_LANES, np.int64) for _ in range(4))
+    return Lanes(walk, np.empty(WEIGHTED_LANES, np.uint64), device, at, place, np.empty(WEIGHTED_LANES))
 
 
-extend = word = takes_part = visit = to_be_bound
+extend = word = takes_part = visit = aim = chosen = to_be_bound
 """Names that `specialised` binds in the plain functions below:
 
 - extend(tables, neighbours, last, bits, more_bits): the predictor's next vertex, or −1 for none;
 - word(source, counter): 64 random bits;
 - takes_part(job, vertex): whether a token may be handed to the vertex;
-- visit(…): `_visit` compiled with the three above.
+- visit(…): `_visit` compiled with the three above;
+- aim(indptr, targets, lanes, i, bits): choose a neighbour for the walk in lane i; its memory is prefetched, not read;
+- chosen(targets, lanes, i): read that neighbour.
 """
 
 
 @cache
-def walk_with(extend: Callable[..., int]) -> Callable[..., tuple[int, int]]:
+def walk_with(extend: Callable[..., int], weighted: bool) -> Callable[..., tuple[int, int]]:
     """Compile the walk (tables, job, lanes, begin, end, out) → (hops, carried) with a predictor's `extend` inside."""
-    return specialised(_walk, lean_kernel, visit=visit_with(extend, draw, _always))
+    steps = WEIGHTED if weighted else UNIFORM
+    return specialised(_walk, lean_kernel, visit=visit_with(extend, draw, _always), **steps)
 
 
 def visit_with(extend: Callable[..., int], word: Callable[..., Any], takes_part: Callable[..., bool]) -> Any:
@@ -144,6 +158,36 @@ def choose(indptr: NDArray[np.int64], indices: NDArray[np.int32], device: int, b
     return int(place)
 
 
+@inlined_kernel
+def _aim_uniformly(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], lanes: Lanes, i: int, bits: np.uint64
+) -> None:
+    lanes.place[i] = choose(indptr, indices, lanes.device[i], bits)
+
+
+@inlined_kernel
+def _chosen_uniformly(indices: NDArray[np.int32], lanes: Lanes, i: int) -> int:
+    return int(indices[lanes.place[i]])
+
+
+@inlined_kernel
+def _aim_by_weight(indptr: NDArray[np.int64], entries: NDArray[np.void], lanes: Lanes, i: int, bits: np.uint64) -> None:
+    low = indptr[lanes.device[i]]
+    place, coin = locate(bits, indptr[lanes.device[i] + 1] - low)
+    prefetch(entries, low + place)
+    lanes.place[i], lanes.coin[i] = low + place, coin
+
+
+@inlined_kernel
+def _chosen_by_weight(entries: NDArray[np.void], lanes: Lanes, i: int) -> int:
+    return pick(entries, lanes.place[i], lanes.coin[i])
+
+
+UNIFORM: dict[str, Any] = {"aim": _aim_uniformly, "chosen": _chosen_uniformly}
+WEIGHTED: dict[str, Any] = {"aim": _aim_by_weight, "chosen": _chosen_by_weight, "LANES": WEIGHTED_LANES}
+"""How a step is made: from neighbours, all alike, or from alias entries, in proportion to the weights."""
+
+
 def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: NDArray[np.int32]) -> tuple[int, int]:
     """Walks begin … end − 1, one row of `out` each; returns the hops, and the entries that tokens carried on them.
 
@@ -159,13 +203,13 @@ def _walk(tables: Any, job: WalkJob, lanes: Lanes, begin: int, end: int, out: ND
         # Two passes: by the time the second reads a chosen neighbour, the prefetches of the first have arrived.
         for i in range(LANES):
             bits = draw(lanes.key[i], DRAWS * lanes.at[i] + CHOOSE)
-            lanes.place[i] = choose(job.indptr, job.indices, lanes.device[i], bits)
+            aim(job.indptr, job.targets, lanes, i, bits)
         for i in range(LANES):
             if lanes.walk[i] < 0:
                 continue
             low, high = job.indptr[lanes.device[i]], job.indptr[lanes.device[i] + 1]
-            chosen, row = job.indices[lanes.place[i]], out[lanes.walk[i] - begin]
-            target, at = visit(tables, job, lanes.key[i], low, high, chosen, lanes.at[i], row)
+            first, row = chosen(job.targets, lanes, i), out[lanes.walk[i] - begin]
+            target, at = visit(tables, job, lanes.key[i], low, high, first, lanes.at[i], row)
             # The next round begins with the offsets of the target's neighbour list.
             prefetch(job.indptr, target)
             lanes.device[i], lanes.at[i] = target, at
@@ -188,19 +232,18 @@ def _begin(lanes: Lanes, i: int, walk: int, seed: int, vertices: int) -> None:
     lanes.device[i], lanes.at[i] = walk % vertices, 0
 
 
-@lean_kernel
-def plain_walks(
+def _plain_walks(
     indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
+    targets: NDArray[Any],
     seed: int,
     lanes: Lanes,
     begin: int,
     end: int,
     out: NDArray[np.int32],
 ) -> None:
-    """DeepWalk: uniform walks over the whole graph, whose first entry is the start vertex.
+    """DeepWalk: walks over the whole graph, whose first entry is the start vertex.
 
-    All of them are equally long, so the lanes run in step: sixteen walks begin and end together.
+    All of them are equally long, so the lanes run in step: LANES walks begin and end together.
     """
     n = indptr.size - 1
     for first in range(begin, end, LANES):
@@ -211,8 +254,14 @@ def plain_walks(
         for at in range(1, out.shape[1]):
             for i in range(running):
                 # One draw per entry, not DRAWS: nothing is encoded or predicted here.
-                lanes.place[i] = choose(indptr, indices, lanes.device[i], draw(lanes.key[i], at))
+                aim(indptr, targets, lanes, i, draw(lanes.key[i], at))
             for i in range(running):
-                lanes.device[i] = indices[lanes.place[i]]
+                lanes.device[i] = chosen(targets, lanes, i)
                 out[first - begin + i, at] = lanes.device[i]
                 prefetch(indptr, lanes.device[i])
+
+
+plain_walks = specialised(_plain_walks, lean_kernel, **UNIFORM)
+"""(indptr, indices, seed, lanes, begin, end, out): DeepWalk's walks."""
+plain_weighted_walks = specialised(_plain_walks, lean_kernel, **WEIGHTED)
+"""(indptr, alias entries, seed, lanes, begin, end, out): the same, in proportion to the weights."""

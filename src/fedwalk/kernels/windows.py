@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwalk.kernels.alias import pair_up
 from fedwalk.kernels.jit import fast_kernel, kernel
 from fedwalk.kernels.llvm import prefetch
 from fedwalk.kernels.random import TRAINING, below, draw, stream, uniform
@@ -163,35 +164,14 @@ def train_walks(walks: NDArray[np.int32], first: int, model: Model, noise: Noise
 
 @kernel
 def alias_table(weights: NDArray[np.floating[Any]]) -> Noise:
-    """The alias table of a distribution (Vose 1991); a weight of zero is never drawn.
-
-    Scaled to a mean of one, every weight below one is filled up with a part of a weight above one.
-    """
+    """The alias table of a distribution; a weight of zero is never drawn."""
     n = weights.shape[0]
-    # Rounding may leave places on a stack at the end. With these defaults they give themselves or, if their weight
+    # Rounding may leave places unpaired. With these defaults they give themselves or, if their weight
     # is zero, the heaviest.
     cut = (weights > 0).astype(np.float32)
     alias = np.full(n, np.argmax(weights), np.int32)
     scaled = weights * (n / weights.sum())
-    # Two stacks in one array: small weights from the left, large ones from the right.
-    stack = np.empty(n, np.int64)
-    small, large = 0, n
-    for v in range(n):
-        if scaled[v] < 1:
-            stack[small] = v
-            small += 1
-        else:
-            large -= 1
-            stack[large] = v
-    while small > 0 and large < n:
-        small -= 1
-        v, u = stack[small], stack[large]
-        cut[v], alias[v] = scaled[v], u
-        scaled[u] -= 1 - scaled[v]
-        if scaled[u] < 1:
-            large += 1
-            stack[small] = u
-            small += 1
+    pair_up(scaled, cut, alias, np.empty(n, np.int64))
     return Noise(cut, alias)
 
 

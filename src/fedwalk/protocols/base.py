@@ -144,6 +144,9 @@ class Protocol:
         have `local`, which is the default of every protocol.
     isolated_take_part
         Whether vertices without neighbours take part; otherwise they get the zero vector.
+    uses_weights
+        Whether the weights of a graph's edges change what it does; otherwise a run on a weighted graph says that they
+        are ignored.
     centralised
         Whether one party holds the whole graph, as in a baseline.
     accepts
@@ -181,6 +184,7 @@ class Protocol:
     embeddings: tuple[str, ...] = (SKIPGRAM.name,)
     runtimes: tuple[str, ...] = ("local",)
     isolated_take_part: bool = False
+    uses_weights: bool = False
     centralised: bool = False
     accepts: tuple[Stage[Any], ...] = ()
     tree: Stage[Any] | None = None

@@ -142,6 +142,8 @@ def _notes(graph: Graph, settings: Settings, num_active: int) -> Iterator[str]:
     if graph.isolated and not protocol.isolated_take_part:
         isolated = counted(graph.isolated, "isolated vertex takes", "isolated vertices take")
         yield f"{isolated} no part: no walks, zero vectors."
+    if graph.weights is not None and not protocol.uses_weights:
+        yield f"the graph's edges have weights, which protocol {protocol.name} doesn't use: all edges count alike."
     yield from protocol.notes(settings, num_active)
 
 

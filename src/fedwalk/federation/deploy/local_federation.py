@@ -1,5 +1,6 @@
 """Makes a whole federation on this machine, to try it out: a graph is split among holders."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedwalk.errors import SettingsError
+from fedwalk.errors import FedWalkWarning, SettingsError
 from fedwalk.federation.deploy.ports import free_port
 from fedwalk.federation.deploy.services import running_holder, running_server
 from fedwalk.federation.holder.neighbour_file import neighbours_of, save_neighbours
@@ -52,6 +53,9 @@ def make_federation(path: Path, graph: Graph, holders: int, seed: int | None = N
     With a seed the holders simulate: their noise is a function of it, as in `fedwalk embed`, and protects nothing.
     """
     check_num_holders(holders, graph)
+    if graph.weights is not None:
+        text = "the graph's edges have weights, which neighbour files don't hold: the federation ignores them."
+        warnings.warn(text, FedWalkWarning, stacklevel=2)
     address = f"127.0.0.1:{free_port()}"
     # It listens on the loopback interface only, so the demo can't be reached from other machines.
     server = create_federation(path / "server", FederationSettings("demo", address, address), DAYS)

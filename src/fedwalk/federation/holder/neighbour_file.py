@@ -38,7 +38,7 @@ def save_neighbours(path: str | PathLike[str], neighbours: NamedNeighbours) -> N
 
 
 def neighbours_of(graph: Graph, vertices: Iterable[int]) -> NamedNeighbours:
-    """The neighbour lists of these vertices of a graph.
+    """The neighbour lists of these vertices of a graph; weights are left out.
 
     >>> from fedwalk.graph import load_graph
     >>> neighbours_of(load_graph([(10, 20), (20, 30)]), [1])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
+from fedwalk.kernels.alias import alias_entries, weighted_neighbour
 from fedwalk.kernels.random import WALK, below, uniform
 from fedwalk.kernels.walk import CHOOSE, DRAWS, ENCODE, SECOND, TRIGGER
 from fedwalk.privacy.randomness import Randomness
@@ -25,12 +26,23 @@ from fedwalk.protocols.paper.predictors import find_predictor
 
 
 class Device:
-    """One vertex, its neighbour list, and what it has received."""
+    """One vertex, its neighbour list, and what it has received.
 
-    def __init__(self, identity: int, neighbours: NDArray[np.int32], randomness: Randomness) -> None:
+    The weights of its edges, if there are any, decide only where it sends walks; they are never sent themselves.
+    """
+
+    def __init__(
+        self,
+        identity: int,
+        neighbours: NDArray[np.int32],
+        randomness: Randomness,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
         self.identity = identity
         self._neighbours = neighbours
         self._randomness = randomness
+        bounds = np.array([0, neighbours.size])
+        self._entries = None if weights is None else alias_entries(bounds, neighbours, weights)
         self._encoder: EncoderTable | None = None
 
     def degree_vector(self, plan: GroupPlan) -> DegreeVector:
@@ -62,8 +74,7 @@ class Device:
             )
         entries = list(token.entries)
         # The walk moves to true vertices; only what is written into the sequence passes through the encoder.
-        place = below(self._draw(token, len(entries), CHOOSE), self._neighbours.size)
-        target = int(self._neighbours[place])
+        target = self._choose(self._draw(token, len(entries), CHOOSE))
         room = self._room(token, len(entries))
         self._write(token, entries, target)
         for _ in range(room - 1):
@@ -79,6 +90,12 @@ class Device:
         if remaining == 0:
             return Sequence(token.walk, tuple(entries))
         return Token(target, token.walk, remaining, token.epsilon, token.predict, tuple(entries))
+
+    def _choose(self, bits: np.uint64) -> int:
+        """A neighbour: all alike, or in proportion to the weights."""
+        if self._entries is not None:
+            return weighted_neighbour(self._entries, bits)
+        return int(self._neighbours[below(bits, self._neighbours.size)])
 
     def _room(self, token: Token, position: int) -> int:
         """How many entries this visit may write: a burst if the predictor is triggered, else one."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.graph.graph import Graph
+from fedwalk.kernels.alias import alias_entries
 from fedwalk.kernels.degree_vectors import noised_counts
 from fedwalk.kernels.walk import WalkJob, make_lanes, walk_with
 from fedwalk.privacy.mechanisms import NoisedCounts
@@ -75,13 +76,16 @@ class LocalRuntime:
         settings, n = self._settings, self._server.vertices
         predictor = find_predictor(table.predictor)
         tables = predictor.prepare(Broadcast(plan.bins, vectors, table.tree))
+        indptr, indices, weights = self._graph.indptr, self._graph.indices, self._graph.weights
+        # All devices' entries side by side; each depends on its own device's weights alone, as in `Device`.
+        targets = indices if weights is None else alias_entries(indptr, indices, weights)
         job = WalkJob(
-            self._graph.indptr, self._graph.indices, table.encoder.arrays,
+            indptr, indices, targets, table.encoder.arrays,
             settings.seed, settings.walk_length, float(settings.predict), table.burst, predictor.min_remaining,
         )  # fmt: skip
         count = n * settings.num_walks
         sequences = np.empty((count, settings.walk_length), np.int32)
-        walk = walk_with(predictor.extend)
+        walk = walk_with(predictor.extend, weights is not None)
         pieces = ranges(count, -(-count // WALKS_PER_TASK))
         tasks = [partial(walk, tables, job, make_lanes(), a, b, sequences[a:b]) for a, b in pieces]
         totals = run_tasks(tasks, settings.threads or 1, on_progress, [b - a for a, b in pieces])

@@ -156,6 +156,7 @@ PROTOCOL = Protocol(
     resolve=resolve,
     notes=notes,
     runtimes=tuple(RUNTIMES),
+    uses_weights=True,
     accepts=(BINS, VECTORS, TREE, WALKS),
     tree=TREE,
     messages=KINDS,

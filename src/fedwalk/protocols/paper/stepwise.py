@@ -29,13 +29,20 @@ from fedwalk.protocols.walks import Walks
 from fedwalk.util.parallel import Progress
 
 
+def _weights_of(graph: Graph, vertex: int) -> NDArray[np.float64] | None:
+    """A copy of the weights of one vertex's edges; None if the graph has none."""
+    return None if graph.weights is None else graph.weights[graph.indptr[vertex] : graph.indptr[vertex + 1]].copy()
+
+
 class StepwiseRuntime:
     """Gives each device its own neighbour list, then delivers every message between the parties and records it."""
 
     def __init__(self, graph: Graph, server: Server, settings: Settings, transcript: Transcript) -> None:
         randomness = SimulatedRandomness(settings.seed)
         # A copy of its own row is all that a device gets: it can't reach its neighbours' rows.
-        self._devices = [Device(v, graph.neighbours(v).copy(), randomness) for v in range(graph.vertices)]
+        self._devices = [
+            Device(v, graph.neighbours(v).copy(), randomness, _weights_of(graph, v)) for v in range(graph.vertices)
+        ]
         self._server, self._settings, self._transcript = server, settings, transcript
 
     def vectors(self, plan: GroupPlan, on_progress: Progress) -> NDArray[np.float32]:
