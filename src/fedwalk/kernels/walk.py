@@ -8,7 +8,7 @@ as long as the batch, instead of from a few lanes.
 Every step of a walk reads memory at random, so a single walk mostly waits. Therefore LANES walks take turns: each
 prefetches what it reads next, and the others go on while that is on its way.
 
-Each loop is compiled twice, for steps to any neighbour alike and for steps in proportion to the edges' weights, so that
+The loops of this file are compiled twice, for uniform steps and for steps in proportion to the edges' weights, so that
 walks over graphs without weights don't pay for them. Both use the same draws.
 """
 
