@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fedwalk.errors import SettingsError
 from fedwalk.experiments.outcome import Chart
+from fedwalk.util.extras import install_hint
 
 MARKERS = "osD^vP*X"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#555555")
@@ -18,7 +19,10 @@ MAX_TICKS = 10
 def check_available() -> None:
     """Raise an error if matplotlib is missing, so that a command can fail before any trial runs."""
     if find_spec("matplotlib") is None:
-        raise SettingsError('figures need matplotlib: pip install "fedwalk[figures]", or leave them out: --no-figures.')
+        raise SettingsError(
+            "figures need matplotlib, which isn't installed. Leave them out with --no-figures, or install it: "
+            f"{install_hint('figures')}"
+        )
 
 
 def draw(chart: Chart, folder: Path) -> list[Path]:

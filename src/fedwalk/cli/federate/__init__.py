@@ -10,6 +10,7 @@ from typing import Any
 from fedwalk.cli import arguments
 from fedwalk.cli.arguments import Commands, LazyParser
 from fedwalk.errors import SettingsError
+from fedwalk.util.extras import install_hint
 
 Call = Callable[[argparse.Namespace], int]
 
@@ -43,7 +44,7 @@ def add_parser(commands: Commands) -> None:
         None,
         summary="run over real devices: a server, holders on their own machines, Flower between them",
         description="A federation: an operator runs the server, and each holder keeps the neighbour lists of its "
-        "devices on its own machine. Needs the extra: pip install 'fedwalk[flower]'.",
+        "devices on its own machine. Needs Flower, which the extra `flower` installs.",
         epilog=EPILOG,
     )
     inner = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
@@ -69,9 +70,7 @@ def need_flower() -> None:
     """Raise SettingsError with the command to install if Flower, or a package beside it, is missing."""
     for module in ("flwr", "grpc", "cryptography", "psutil"):
         if importlib.util.find_spec(module) is None:
-            raise SettingsError(
-                f"fedwalk federate needs {module}, which isn't installed: pip install 'fedwalk[flower]'"
-            )
+            raise SettingsError(f"fedwalk federate needs {module}, which isn't installed: {install_hint('flower')}")
 
 
 def folder_argument(parser: argparse.ArgumentParser, name: str, text: str) -> None:

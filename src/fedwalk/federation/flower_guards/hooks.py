@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fedwalk.errors import FedWalkError
+from fedwalk.util.extras import install_hint
 
 
 class FlowerChangedError(FedWalkError):
@@ -168,7 +169,7 @@ def install(target: str, replacement: Any) -> Any:
     except (ImportError, AttributeError) as error:
         raise FlowerChangedError(
             f"Flower {version('flwr')} has no {target}, which fedwalk guards ({error}). Nothing was started. Install "
-            "the version of Flower that this fedwalk names: pip install 'fedwalk[flower]'"
+            f"the version of Flower that this fedwalk names: {install_hint('flower')}"
         ) from error
     setattr(owner, name, replacement)
     return original

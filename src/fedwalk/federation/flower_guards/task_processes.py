@@ -15,6 +15,7 @@ from typing import Any
 from fedwalk.errors import ProtocolError
 from fedwalk.federation.flower_guards.hooks import install
 from fedwalk.federation.flower_guards.local_secret import read_secret, send_secret
+from fedwalk.util.extras import install_hint
 
 # -P keeps the current directory out of sys.path: a file called flwr.py there would otherwise be imported.
 COMMAND = [sys.executable, "-P", "-m", "fedwalk.federation.flower_guards.task_processes"]
@@ -38,7 +39,7 @@ def start_superexec_by_module(target: str) -> None:
         if command[0] != SUPEREXEC:
             raise ProtocolError(
                 f"Flower tried to start {command[0]!r}; only {SUPEREXEC} is allowed. Install the version of Flower "
-                "that this fedwalk names: pip install 'fedwalk[flower]'"
+                f"that this fedwalk names: {install_hint('flower')}"
             )
         return subprocess.Popen([*COMMAND, *command], **options)
 
