@@ -1,4 +1,4 @@
-"""Graphs of other libraries: each returns the same edges, weights, node order and nodes, and none is imported for it."""
+"""Graphs of other libraries: the same edges, weights, node order and nodes; no library is imported for another."""
 
 import subprocess
 import sys
@@ -21,17 +21,28 @@ from fedwalk.graph import Graph, load_graph
 Edges = dict[tuple[Any, Any], float]
 
 
+numbers = st.integers(-9, 99)
+texts = st.text("ab1é", min_size=1, max_size=3)
+anything = st.one_of(numbers, texts, st.tuples(st.integers(0, 3)))
+
+
 @st.composite
-def networks(draw: st.DrawFn, integers: bool = False) -> tuple[list[Any], Edges]:
+def networks(draw: st.DrawFn, node: st.SearchStrategy[Any] = anything) -> tuple[list[Any], Edges]:
     """Nodes in some order, isolated ones too, and weights of some pairs of them."""
-    count = draw(st.integers(3, 8))
-    nodes: list[Any] = list(range(count))
-    if not integers:
-        node = st.one_of(st.integers(-9, 99), st.text("ab1é", min_size=1, max_size=3), st.tuples(st.integers(0, 3)))
-        nodes = draw(st.lists(node, min_size=count, max_size=count, unique_by=str))
+    nodes: list[Any] = draw(st.lists(node, min_size=3, max_size=8, unique_by=str))
     pairs = [(u, v) for at, u in enumerate(nodes) for v in nodes[at + 1 :]]
     chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
     return nodes, {pair: draw(st.integers(1, 40)) / 4 for pair in chosen}
+
+
+def counted_networks() -> st.SearchStrategy[tuple[list[Any], Edges]]:
+    """Networks with the nodes 0 … n−1."""
+
+    def renamed(network: tuple[list[Any], Edges]) -> tuple[list[Any], Edges]:
+        places = {node: place for place, node in enumerate(network[0])}
+        return list(places.values()), {(places[u], places[v]): weight for (u, v), weight in network[1].items()}
+
+    return networks(numbers).map(renamed)
 
 
 def edges_of(graph: Graph) -> dict[frozenset[Any], float]:
@@ -80,16 +91,16 @@ def test_igraph_without_names_and_with_a_chosen_weight() -> None:
     source = igraph.Graph(4, [(3, 1), (1, 0)])
     source.es["strength"] = [2.0, 3.0]
     same(load_graph(source, weight="strength"), [0, 1, 2, 3], {(3, 1): 2.0, (1, 0): 3.0})
-    with pytest.raises(InputError, match="no edge attribute 'w'.*its attributes are: 'strength'"):
+    with pytest.raises(InputError, match=r"no edge attribute 'w'.*its attributes are: 'strength'"):
         load_graph(source, weight="w")
     source.es["strength"] = [2.0, -1]
-    with pytest.raises(InputError, match="the edge 1 – 0 has the weight -1"):
+    with pytest.raises(InputError, match="the edge 0 – 1 has the weight -1"):
         load_graph(source, weight="strength")
     with pytest.warns(FedWalkWarning, match="directed"):
         load_graph(igraph.Graph(2, [(0, 1)], directed=True))
 
 
-@given(networks(integers=True), st.sampled_from(["csr", "coo", "dense"]))
+@given(counted_networks(), st.sampled_from(["csr", "coo", "dense"]))
 def test_matrices(network: tuple[list[Any], Edges], kind: str) -> None:
     nodes, edges = network
     dense = np.zeros((len(nodes), len(nodes)))
@@ -104,7 +115,7 @@ def test_a_dense_matrix_of_any_numbers_is_an_adjacency_matrix(dtype: Any) -> Non
     same(load_graph(path.astype(dtype)), [0, 1, 2, 3], {(0, 1): 1, (1, 2): 1, (2, 3): 1})
 
 
-@given(networks(integers=True))
+@given(counted_networks())
 def test_edge_rows_and_an_edge_index_in_numpy(network: tuple[list[Any], Edges]) -> None:
     _, edges = network
     rows = np.array(list(edges))
@@ -117,13 +128,7 @@ def test_two_by_two_is_one_edge_per_row() -> None:
     same(load_graph(np.array([[0, 1], [2, 3]])), [0, 1, 2, 3], {(0, 1): 1, (2, 3): 1})
 
 
-def text_or_integers(nodes: list[Any]) -> bool:
-    return len({type(node) for node in nodes}) == 1 and not isinstance(nodes[0], tuple)
-
-
-@given(
-    networks().filter(lambda network: text_or_integers(network[0])), st.sampled_from(["pandas", "polars", "pyarrow"])
-)
+@given(st.one_of(networks(numbers), networks(texts)), st.sampled_from(["pandas", "polars", "pyarrow"]))
 def test_data_frames(network: tuple[list[Any], Edges], library: str) -> None:
     _, edges = network
     columns = {
@@ -184,10 +189,10 @@ def test_dictionaries_with_neighbours_that_are_no_keys_and_with_parallel_edges()
         same(load_graph({1: {2: 1.0}, 2: {1: 2.0}}), [1, 2], {(1, 2): 3.0})
 
 
-@given(networks(integers=True), st.booleans())
+@given(counted_networks(), st.booleans())
 def test_pyg(network: tuple[list[Any], Edges], both: bool) -> None:
-    torch = pytest.importorskip("torch", reason="needs PyTorch and PyTorch Geometric")
-    data = pytest.importorskip("torch_geometric.data", reason="needs PyTorch Geometric")
+    torch = pytest.importorskip("torch", exc_type=ImportError, reason="needs PyTorch and PyTorch Geometric")
+    data = pytest.importorskip("torch_geometric.data", exc_type=ImportError, reason="needs PyTorch Geometric")
     nodes, edges = network
     pairs = [*edges, *(pair[::-1] for pair in edges)] if both else list(edges)
     weights = [*edges.values()] * (2 if both else 1)
@@ -202,7 +207,7 @@ def test_pyg(network: tuple[list[Any], Edges], both: bool) -> None:
 
 
 def test_tensors_that_are_no_edge_index_are_refused() -> None:
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    torch = pytest.importorskip("torch", exc_type=ImportError, reason="needs PyTorch")
     with pytest.raises(InputError, match=r"shape \(5, 2\); transpose it"):
         load_graph(torch.zeros((5, 2), dtype=torch.int64))
     with pytest.raises(InputError, match="holds integers"):
@@ -212,15 +217,15 @@ def test_tensors_that_are_no_edge_index_are_refused() -> None:
 
 
 def test_pyg_with_several_types_is_refused() -> None:
-    data = pytest.importorskip("torch_geometric.data", reason="needs PyTorch Geometric")
+    data = pytest.importorskip("torch_geometric.data", exc_type=ImportError, reason="needs PyTorch Geometric")
     with pytest.raises(InputError, match="to_homogeneous"):
         load_graph(data.HeteroData())
 
 
-@given(networks(integers=True))
+@given(counted_networks())
 def test_dgl(network: tuple[list[Any], Edges]) -> None:
-    dgl = pytest.importorskip("dgl", reason="needs DGL")
-    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    dgl = pytest.importorskip("dgl", exc_type=ImportError, reason="needs DGL")
+    torch = pytest.importorskip("torch", exc_type=ImportError, reason="needs PyTorch")
     nodes, edges = network
     source = dgl.graph(([u for u, _ in edges], [v for _, v in edges]), num_nodes=len(nodes))
     source.edata["weight"] = torch.tensor(list(edges.values()))

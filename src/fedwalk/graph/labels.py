@@ -3,6 +3,7 @@
 Labels that can't belong to the graph are refused: scores on them would look plausible, but mean nothing.
 """
 
+import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -125,7 +126,7 @@ def _from_file(path: str | PathLike[str], graph: Graph) -> Labels:
     text = read_text(path)
     assigned = _read_lines(text, graph)
     advice = (
-        f"lines of 'vertex community' are needed: awk '{{for (i = 1; i <= NF; i++) print $i, NR}}' {text.path} "
+        f"lines of 'vertex community' are needed: awk '{{for (i = 1; i <= NF; i++) print $i, NR}}' {shlex.quote(str(text.path))} "
         "> labels.txt makes them"
     )
     return _checked(assigned, graph, str(text.path), advice)

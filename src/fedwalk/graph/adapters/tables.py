@@ -16,10 +16,10 @@ from fedwalk.graph.names import name_nodes, number_nodes
 
 def from_frame(source: Any, fields: Fields) -> Graph:
     """Read a pandas or polars data frame with one edge per row."""
-    if not hasattr(source, "columns"):
-        raise InputError(f"can't read a graph from a {type(source).__name__}; give a data frame with one edge per row")
     if hasattr(source, "collect"):
         raise InputError("can't read a lazy frame; call its collect() first")
+    if not hasattr(source, "columns"):
+        raise InputError(f"can't read a graph from a {type(source).__name__}; give a data frame with one edge per row")
     names = [str(name) for name in source.columns]
     columns = choose_columns(names, fields, "data frame")
     one, other = (_values(source, names, place) for place in (columns.source, columns.target))
