@@ -72,8 +72,8 @@ def main() -> None:
                            options.repeats)  # fmt: skip
     publish(
         "load",
-        f"{options.vertices:,} vertices, {options.edges:,} random edges, {sizes}, median of {options.repeats} rounds.\n\n"
-        f"{describe(seconds, peaks)}",
+        f"{options.vertices:,} vertices, {options.edges:,} random edges, {sizes}, median of {options.repeats} rounds."
+        f"\n\n{describe(seconds, peaks)}",
         f"python benchmarks/load.py --edges {options.edges} --vertices {options.vertices} --repeats {options.repeats}",
     )
 

@@ -125,10 +125,8 @@ def _from_file(path: str | PathLike[str], graph: Graph) -> Labels:
         raise InputError(f"labels {str(path)!r}: the attribute {name!r} is read with the graph; give it to load_graph")
     text = read_text(path)
     assigned = _read_lines(text, graph)
-    advice = (
-        f"lines of 'vertex community' are needed: awk '{{for (i = 1; i <= NF; i++) print $i, NR}}' {shlex.quote(str(text.path))} "
-        "> labels.txt makes them"
-    )
+    command = "awk '{for (i = 1; i <= NF; i++) print $i, NR}'"
+    advice = f"lines of 'vertex community' are needed: {command} {shlex.quote(str(text.path))} > labels.txt makes them"
     return _checked(assigned, graph, str(text.path), advice)
 
 

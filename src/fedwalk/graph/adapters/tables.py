@@ -89,10 +89,12 @@ def number_text(source: Any, target: Any) -> tuple[list[str], NDArray[np.int64]]
     import pyarrow as pa
 
     column = pa.chunked_array([*source.chunks, *target.chunks], source.type)
-    encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64).reshape(2, -1).T
+    # All chunks share one dictionary; to combine them would merge it with itself once per chunk.
+    encoded = column.dictionary_encode()
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
+    codes = codes.astype(np.int64).reshape(2, -1).T
     order, ids = number_nodes(codes)
-    texts = encoded.dictionary.to_pylist()
+    texts = encoded.chunk(0).dictionary.to_pylist()
     return [texts[code] for code in order.tolist()], ids
 
 
