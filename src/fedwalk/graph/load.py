@@ -7,7 +7,7 @@ from typing import Any
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph.adapters import from_object
 from fedwalk.graph.fields import Fields
-from fedwalk.graph.formats import read_graph
+from fedwalk.graph.formats import check_format, read_graph
 from fedwalk.graph.graph import Graph
 from fedwalk.graph.labels import attribute_of
 from fedwalk.graph.sources import read_content
@@ -75,6 +75,7 @@ def load_graph(
 
 def _load(graph: Any, chosen: str | None, fields: Fields) -> Graph:
     if isinstance(graph, str | PathLike):
+        check_format(chosen)  # before a large file is read
         return read_graph(read_content(graph), chosen, fields)
     if chosen is not None:
         raise InputError(f"format={chosen!r} says how to read a file, but a {type(graph).__name__} was given")

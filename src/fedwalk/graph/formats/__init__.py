@@ -39,10 +39,15 @@ WITH_ATTRIBUTES = ("graphml", "gml", "nodelink")
 """Formats in which nodes and edges have attributes."""
 
 
-def read_graph(content: Content, chosen: str | None, fields: Fields) -> Graph:
-    """Read a file in the chosen format or, if none is given, in the one of its suffix and content."""
+def check_format(chosen: str | None) -> None:
+    """Raise InputError unless the format is known or left open."""
     if chosen is not None and chosen not in FORMATS:
         raise InputError(f"unknown graph format {chosen!r}; the formats are {', '.join(FORMATS)}")
+
+
+def read_graph(content: Content, chosen: str | None, fields: Fields) -> Graph:
+    """Read a file in the chosen format or, if none is given, in the one of its suffix and content."""
+    check_format(chosen)
     name = chosen or recognise(content)
     _check_fields(name, fields, content)
     return FORMATS[name](content, fields)
