@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import layout
+import load
 import numpy as np
 import pytest
 import scale
@@ -12,7 +13,7 @@ import walks
 from scipy import sparse
 
 import federation
-from fedwalk.graph import Labels
+from fedwalk.graph import Labels, load_graph
 from fedwalk.protocols.walks import Walks
 
 
@@ -53,3 +54,13 @@ def test_label_agreement_is_the_share_of_the_nearest_with_a_common_label() -> No
     # The last eleven have no label, and don't count.
     assert layout.agreement(clouds, labels) == 1
     assert layout.agreement(np.repeat(clouds[:11], 3, axis=0), labels) < 0.8
+
+
+def test_the_benchmark_of_loading_writes_one_graph_in_two_formats(tmp_path: Path) -> None:
+    files = load.write_files(tmp_path, 500, 100)
+    assert load_graph(files["csv"]).fingerprint() == load_graph(files["parquet"]).fingerprint()
+
+
+def test_the_table_of_loading_compares_with_csv() -> None:
+    seconds = {load.OURS: [2.0], "other": [5.0]}
+    assert "| other | 5.0 s | 2.5× | 3.00 GB |" in load.describe(seconds, {load.OURS: [1], "other": [3 * 10**9]})

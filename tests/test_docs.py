@@ -17,6 +17,7 @@ import fedwalk as package
 from command_reference import all_parsers, command_reference, escape
 from conftest import Command
 from fedwalk.cli import build_parser
+from fedwalk.graph.formats.recognise import SUFFIXES
 from fedwalk.settings import Settings
 from loaded_files import check_site
 from outside import PAGES, outside_pages, rewrite_links
@@ -38,6 +39,18 @@ def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     Path("graph.edges").write_text("alice bob\nbob carol\ncarol alice\ncarol dave\n", encoding="utf-8")
     exec(blocks(ROOT / "README.md", "python"), {"__name__": "readme"})
     assert Path("vectors.txt").read_text(encoding="utf-8").startswith("4 128\n")
+
+
+def test_the_python_about_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDWALK_DATA", str(tmp_path))
+    exec(blocks(ROOT / "docs" / "data.md", "python"), {"__name__": "data"})
+
+
+def test_the_table_of_formats_is_that_of_the_readers() -> None:
+    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8").partition("## Python objects")[0]
+    rows = [line.split("|")[2:4] for line in text.splitlines() if line.startswith("| ")][2:]
+    listed = {suffix: name.strip(" `") for suffixes, name in rows for suffix in re.findall(r"`(\.\w+)`", suffixes)}
+    assert listed == SUFFIXES
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

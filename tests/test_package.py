@@ -10,7 +10,7 @@ import fedwalk
 from fedwalk.cli import main
 from fedwalk.cli.arguments import FORMATS
 from fedwalk.evaluation import RULES
-from fedwalk.graph import load
+from fedwalk.graph import formats
 from fedwalk.protocols.paper.encoder import ENCODERS
 from fedwalk.protocols.paper.predictors import predictors
 from fedwalk.protocols.paper.tree_builders import BUILDERS
@@ -58,7 +58,7 @@ def test_the_choices_are_those_of_the_registries() -> None:
 
 
 def test_the_command_line_knows_the_formats_and_rules() -> None:
-    assert tuple(load.FORMATS) == FORMATS
+    assert tuple(formats.FORMATS) == FORMATS
     assert RULES == ("known-count", "threshold")
 
 

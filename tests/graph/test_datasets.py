@@ -13,7 +13,7 @@ import pytest
 from fedwalk.errors import InputError
 from fedwalk.graph import datasets
 from fedwalk.graph.datasets import DATASETS, Dataset
-from fedwalk.graph.load import SUFFIXES
+from fedwalk.graph.formats.recognise import SUFFIXES
 from helpers.website import Website, ring, ring_dataset, website
 
 

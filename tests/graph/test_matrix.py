@@ -139,7 +139,7 @@ def test_a_mat_file_with_text_for_a_network_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path, suffix: str, content: bytes) -> None:
     path = tmp_path / f"graph{suffix}"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=f"graph{suffix}: not a"):
+    with pytest.raises(InputError, match=f"graph{suffix}: (not a|the suffix {suffix} means)"):
         load_graph(path)
 
 

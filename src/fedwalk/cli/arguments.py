@@ -14,8 +14,11 @@ from fedwalk.errors import InputError
 if TYPE_CHECKING:
     from fedwalk.graph import Graph
 
-FORMATS = ("edgelist", "adjlist", "mat", "npz")
-"""The same as in fedwalk.graph.load, which isn't imported before a command runs; a test compares the two."""
+FORMATS = ("edgelist", "csv", "adjlist", "parquet", "graphml", "gml", "nodelink", "mtx", "mat", "npz")
+"""The same as in fedwalk.graph.formats, which isn't imported before a command runs; a test compares the two."""
+
+COLUMNS = ("source", "target", "weight")
+"""What can be chosen in a table of edges."""
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -69,12 +72,28 @@ def add_run_graph(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 def add_labels(parser: argparse.ArgumentParser) -> None:
     """Add --labels."""
-    parser.add_argument("--labels", metavar="FILE", help="labels as text, in lines of: vertex label label …")
+    parser.add_argument(
+        "--labels", metavar="FILE",
+        help="labels as text, in lines of: vertex label label …; or attribute:NAME, a node attribute of GRAPH",
+    )  # fmt: skip
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Add --format."""
-    parser.add_argument("--format", choices=FORMATS, help="format of GRAPH (default: by its suffix)")
+    parser.add_argument("--format", choices=FORMATS, help="format of GRAPH (default: by its suffix and content)")
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add --source, --target and --weight, which choose the columns of a table of edges."""
+    for name, what in zip(COLUMNS, ("one end", "the other end", "the weight (or the edge attribute)"), strict=True):
+        text = f"column of GRAPH with {what} of an edge (default: by its name)"
+        parser.add_argument(f"--{name}", dest=f"{name}_column", metavar="COLUMN", help=text)
+
+
+def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
+    """The columns that were chosen with flags."""
+    chosen = {name: getattr(options, f"{name}_column", None) for name in COLUMNS}
+    return {name: column for name, column in chosen.items() if column is not None}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +127,8 @@ def load_input(inputs: dict[str, str | None]) -> "Graph":
     from fedwalk.graph import load_graph
     from fedwalk.graph.datasets import resolve_graph
 
-    graph = load_graph(resolve_graph(str(inputs["graph"])), format=inputs["format"])
+    columns = {name: inputs.get(name) for name in COLUMNS}
+    graph = load_graph(resolve_graph(str(inputs["graph"])), format=inputs["format"], **columns)
     print_notes(graph)
     return graph
 

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedwalk.cli.arguments import (
+    COLUMNS,
     Commands,
+    add_columns,
     add_command,
     add_config,
     add_format,
     add_json,
     check_output_file,
+    chosen_columns,
     load_input,
 )
 from fedwalk.cli.embed import add_settings, chosen_settings, given_flags
@@ -54,6 +57,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("target", metavar="RUN|GRAPH", help="run folder; or a graph file or dataset, with settings")
     parser.add_argument("--graph", metavar="GRAPH", help="the graph of RUN (default: the one that run.json names)")
     add_format(parser)
+    add_columns(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -122,7 +126,12 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
         )
     # The recorded format is that of the recorded file, not of the one that --graph names.
     recorded = {} if options.graph else record.input
-    inputs = {"graph": options.graph or recorded.get("graph"), "format": options.format or recorded.get("format")}
+    columns = {name: recorded[name] for name in COLUMNS if name in recorded} | chosen_columns(options)
+    inputs = {
+        "graph": options.graph or recorded.get("graph"),
+        "format": options.format or recorded.get("format"),
+        **columns,
+    }
     if inputs["graph"] is None:
         raise InputError(f"{path}/run.json doesn't name the graph's file. Give it with --graph.")
     # The run's noise is drawn again by the number of each vertex, so the order has to be the run's.

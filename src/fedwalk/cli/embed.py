@@ -7,12 +7,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
+from fedwalk.cli.arguments import (
+    COLUMNS,
+    Commands,
+    add_columns,
+    add_command,
+    add_config,
+    add_format,
+    add_json,
+    chosen_columns,
+    load_input,
+)
 from fedwalk.errors import SettingsError
 from fedwalk.protocols.registry import FEDERATED, FEDERATED_DEFAULT, added_protocols, find_protocol, protocol_names
 from fedwalk.settings import CHOICES, PRESETS, Settings, check_read, read_toml
 
-INPUTS = ("graph", "format")
+INPUTS = ("graph", "format", *COLUMNS)
 
 EPILOG = """\
 examples:
@@ -54,6 +64,7 @@ def add_parser(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="RUN", help="folder for the results")
     add_format(parser)
+    add_columns(parser)
     add_config(parser)
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--resume", action="store_true", help="continue a run that was interrupted")
@@ -190,7 +201,7 @@ def given_flags(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | None]:
-    """GRAPH and --format, or else those of the config's table [input]."""
+    """GRAPH, --format and the columns, or else those of the config's table [input]."""
     where = f"{options.config}, [input]"
     if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
         raise SettingsError(f"{where}: must be a table of quoted names: {', '.join(INPUTS)}.")
@@ -203,7 +214,9 @@ def chosen_inputs(options: argparse.Namespace, table: Any) -> dict[str, str | No
         raise SettingsError(f"{graph!a}: isn't UTF-8, and settings.toml can't hold such a name. Rename the graph file.")
     # The config's format is that of the config's graph, which a GRAPH on the command line replaces.
     other = options.graph and "graph" in table and table["graph"] != graph
-    return {"graph": graph, "format": options.format or (None if other else table.get("format"))}
+    kept = {} if other else {name: table[name] for name in COLUMNS if name in table}
+    chosen = options.format or (None if other else table.get("format"))
+    return {"graph": graph, "format": chosen, **kept, **chosen_columns(options)}
 
 
 def call(options: argparse.Namespace) -> int:

@@ -6,7 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedwalk.cli.arguments import Commands, add_command, add_json, add_run_graph, add_seed, add_threads
+from fedwalk.cli.arguments import (
+    Commands,
+    add_columns,
+    add_command,
+    add_json,
+    add_run_graph,
+    add_seed,
+    add_threads,
+    chosen_columns,
+)
 from fedwalk.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -34,6 +43,7 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder, or an embedding file (.npz)")
     add_run_graph(parser, required=True)
+    add_columns(parser)
     parser.add_argument(
         "--train-ratio", default="0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9", metavar="R,R,…",
         help="shares of the labelled vertices to train on (default 0.1,0.2,…,0.9)",
@@ -92,7 +102,9 @@ def call(options: argparse.Namespace) -> int:
     runs = [options.run, *([options.baseline] if options.baseline else [])]
     paths = [run / EMBEDDING_FILE if run.is_dir() else run for run in runs]
     embeddings = [Embedding.load(path) for path in paths]
-    graph = load_graph(resolve_graph(options.graph), format=options.format, labels=options.labels)
+    graph = load_graph(
+        resolve_graph(options.graph), format=options.format, labels=options.labels, **chosen_columns(options)
+    )
     # Backwards: the splits then follow the order of the first run's vectors, whatever order the file has.
     for run, embedding in reversed(list(zip(runs, embeddings, strict=True))):
         graph = arranged_as(run, graph, embedding, options.graph)

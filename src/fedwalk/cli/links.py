@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, load_input
+from fedwalk.cli.arguments import Commands, add_columns, add_command, add_config, add_format, add_json, load_input
 from fedwalk.cli.embed import add_settings, chosen_settings
 from fedwalk.util.text import counted, listed, sentence
 
@@ -57,6 +57,7 @@ def add_parser(commands: Commands) -> None:
         "--scoring", choices=(*SCORINGS, "best"), default="best", help="how to score a pair, see below (default best)"
     )
     add_format(parser)
+    add_columns(parser)
     add_config(parser)
     add_json(parser)
     parser.add_later(add_settings)

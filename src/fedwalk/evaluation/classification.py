@@ -41,6 +41,7 @@ def evaluate(
     embedding: Embedding,
     graph: Graph,
     *,
+    labels: Any = None,
     train_ratios: Iterable[float] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     splits: int = 10,
     seed: int = 0,
@@ -56,6 +57,8 @@ def evaluate(
         Vectors for the graph's vertices, matched by name.
     graph
         A graph with labels; vertices without a label are ignored.
+    labels
+        Other labels than the graph's own: anything that `load_labels` takes.
     train_ratios
         The values of T_R, each between 0 and 1.
     splits
@@ -76,7 +79,7 @@ def evaluate(
     """
     ratios = tuple(train_ratios)
     _check(ratios, splits, seed, rule, threads)
-    vectors, truth = _labelled(embedding, graph)
+    vectors, truth = _labelled(embedding, graph if labels is None else graph.with_labels(labels))
     # The constant column is the intercept: see `_probabilities`.
     design = np.column_stack([vectors, np.ones(len(vectors), vectors.dtype)])
     tasks = [
@@ -130,7 +133,7 @@ def _labelled(embedding: Embedding, graph: Graph) -> tuple[NDArray[np.float32], 
     if graph.labels is None:
         raise InputError(
             "the graph has no labels: give a file with lines of `vertex label label …` with --labels (in Python: "
-            "load_graph(…, labels=…))."
+            "evaluate(…, labels=…))."
         )
     check_all_embedded(embedding, graph, "Use the graph that was embedded.")
     has_label = np.flatnonzero(graph.labels.per_vertex)

@@ -15,9 +15,11 @@ from typing import BinaryIO
 
 from fedwalk.errors import InputError
 from fedwalk.graph.download import download
+from fedwalk.graph.fields import Fields
+from fedwalk.graph.formats import read_graph
 from fedwalk.graph.graph import Graph
-from fedwalk.graph.load import FORMATS, SUFFIXES, load_graph
-from fedwalk.graph.text import existing_file
+from fedwalk.graph.load import load_graph
+from fedwalk.graph.sources import existing_file, read_content
 from fedwalk.util.files import replace_file
 from fedwalk.util.parallel import Progress
 
@@ -227,7 +229,7 @@ def _admit(dataset: Dataset, file: Path, origin: str) -> None:
     if _expected_sum(dataset) is not None:
         return
     try:
-        graph = FORMATS[SUFFIXES[Path(dataset.file).suffix]](file)
+        graph = read_graph(read_content(file), "mat", Fields())
     except InputError as error:
         raise InputError(f"not the dataset {dataset.name}: {str(error).replace(str(file), origin)}") from error
     labels = 0 if graph.labels is None else len(graph.labels.names)

@@ -241,9 +241,12 @@ class Graph:
             labels=self.labels.take(order) if self.labels else None,
         )
 
-    def with_labels(self, labels: Labels | None) -> "Graph":
-        """The same graph with other labels."""
-        return replace(self, labels=labels)
+    def with_labels(self, labels: Any) -> "Graph":
+        """The same graph with other labels: anything that `load_labels` takes, or None for none."""
+        # Not at the top: that module builds on this one.
+        from fedwalk.graph.labels import load_labels
+
+        return replace(self, labels=None if labels is None else load_labels(labels, self))
 
     def fingerprint(self) -> str:
         """SHA-256 of edges, weights and names in their order. A run is resumed only on a graph with the same one."""

@@ -1,26 +1,66 @@
-"""Reader for labels as text: lines of `vertex label label …`."""
+"""Labels of a graph's vertices, from a file or from whatever Python object holds them.
 
+Labels that can't belong to the graph are refused: scores on them would look plausible, but mean nothing.
+"""
+
+import shlex
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph.graph import Graph, Labels
 from fedwalk.graph.names import rank_names
-from fedwalk.graph.text import Text, existing_file, list_separator, read_text
+from fedwalk.graph.text import Text, list_separator, read_text
 from fedwalk.util.text import counted
 
+MIN_KNOWN = 1 / 2
+"""The least share of the labelled vertices that must be in the graph. Labels of another graph with integer names pass
+only if that graph is about as large; partly labelled graphs always pass."""
 
-def load_labels(path: str | PathLike[str], graph: Graph) -> Labels:
+MAX_MEAN_LABELS = 50
+"""The largest mean number of labels of a labelled vertex. More are a list of communities, or another table."""
+
+_HEADER = (
+    ("vertex", "node", "id", "node_id", "nodeid", "name", "user", "user_id", "vertex_id"),
+    ("label", "labels", "class", "group", "groups", "target", "category", "community", "y", "label_id", "group_id"),
+)
+
+
+@dataclass(slots=True)
+class _Assigned:
+    """What was read: (vertex, label) pairs of the graph's vertices, and the names of other vertices."""
+
+    pairs: list[tuple[int, str]] = field(default_factory=list)
+    known: set[int] = field(default_factory=set)
+    unknown: dict[str, None] = field(default_factory=dict)
+
+    def add(self, vertex: int | None, name: str, labels: Iterable[str]) -> None:
+        """Add the labels of one vertex, which is None if the graph doesn't have it."""
+        if vertex is None:
+            self.unknown[name] = None
+            return
+        self.known.add(vertex)
+        self.pairs.extend((vertex, label) for label in labels)
+
+
+def load_labels(source: Any, graph: Graph) -> Labels:
     """Read the labels of a graph's vertices.
 
     Parameters
     ----------
-    path : path
-        A text file with lines of a vertex and its labels, separated by tabs, commas, semicolons or white space.
-        Lines that begin with # or % are comments; the file may be gzipped. A vertex may occur on several lines.
+    source : path, dict, pandas or polars Series, array, scipy sparse matrix, sequence or Labels
+        A text file has lines of a vertex and its labels, separated by tabs, commas, semicolons or white space; a vertex
+        may occur on several lines. Lines that begin with # or % are comments; the file may be compressed. A dict has
+        the label of each node, or several in a list, set or tuple; a pandas Series has the nodes as its index. A
+        sequence has the label, or labels, of each node in the order of the graph's nodes. A matrix has a row for each
+        node, a column for each label, and only 0 and 1.
     graph : Graph
         The graph that the labels belong to. Vertices that it doesn't have are skipped with a warning.
 
@@ -29,54 +69,217 @@ def load_labels(path: str | PathLike[str], graph: Graph) -> Labels:
     Labels
         One row per vertex of the graph, and one column per label, in the order of the labels' names.
 
+    Raises
+    ------
+    InputError
+        If less than half of the labelled vertices are in the graph, or if a labelled vertex has more than 50 labels on
+        average, or if the labels are vertices themselves, as in a list of communities.
+
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> from fedwalk.graph import load_graph
-    >>> path = Path(tempfile.mkdtemp(), "groups.txt")
-    >>> _ = path.write_text("ann chess go\\nbob go\\n")
-    >>> labels = load_labels(path, load_graph([("ann", "bob"), ("bob", "cy")]))
+    >>> graph = load_graph([("ann", "bob"), ("bob", "cy")])
+    >>> labels = load_labels({"ann": ["chess", "go"], "bob": "go"}, graph)
     >>> labels.names, labels.indicator.toarray().tolist()
     (('chess', 'go'), [[1, 1], [0, 1], [0, 0]])
     """
-    text = read_text(existing_file(path))
-    ids = {str(name): vertex for vertex, name in enumerate(graph.names.tolist())}
-    pairs, unknown = _read_pairs(text, ids)
-    columns: dict[str, int] = {}
-    entries = np.array([(v, columns.setdefault(label, len(columns))) for v, label in pairs], np.int64)
-    if not columns:
-        raise InputError(f"{path}: no vertex has a label; expected 'vertex label label …' on each line")
+    if isinstance(source, Labels):
+        return source
+    if isinstance(source, str | PathLike):
+        return _from_file(source, graph)
+    if hasattr(source, "detach"):
+        source = source.detach().cpu().numpy()
+    if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
+        return _from_indicator(source, graph)
+    if isinstance(source, Mapping):
+        return _from_mapping(source, graph)
+    if hasattr(source, "to_list") and hasattr(source, "index"):
+        return _from_series(source, graph)
+    if isinstance(source, list | tuple | np.ndarray) or hasattr(source, "to_list"):
+        return _from_sequence(source, graph)
+    raise InputError(
+        f"can't read labels from a {type(source).__name__}; give a file, a dict, a Series, a matrix of 0 and 1, or a "
+        "sequence with the label of each node"
+    )
+
+
+def attribute_of(labels: Any) -> str | None:
+    """The name of the node attribute in `attribute:NAME`; None if the labels are something else.
+
+    >>> attribute_of("attribute:club"), attribute_of("labels.txt")
+    ('club', None)
+    """
+    return labels.removeprefix("attribute:") if isinstance(labels, str) and labels.startswith("attribute:") else None
+
+
+def labels_of_attribute(name: str, values: Any, known: Sequence[str], graph: Graph, origin: str) -> Labels:
+    """Labels from the values of a node attribute, one per node in the graph's order."""
+    if name not in known:
+        listed = ", ".join(map(repr, known)) or "none"
+        raise InputError(f"{origin}: no node has the attribute {name!r}; the node attributes are: {listed}")
+    return load_labels(values, graph)
+
+
+def _from_file(path: str | PathLike[str], graph: Graph) -> Labels:
+    if (name := attribute_of(path)) is not None:
+        raise InputError(f"labels {str(path)!r}: the attribute {name!r} is read with the graph; give it to load_graph")
+    text = read_text(path)
+    assigned = _read_lines(text, graph)
+    command = "awk '{for (i = 1; i <= NF; i++) print $i, NR}'"
+    advice = f"lines of 'vertex community' are needed: {command} {shlex.quote(str(text.path))} > labels.txt makes them"
+    return _checked(assigned, graph, str(text.path), advice)
+
+
+def _read_lines(text: Text, graph: Graph) -> _Assigned:
+    """The labels on the lines of a file."""
+    ids = _numbers(graph)
+    assigned = _Assigned()
+    for place, (number, fields) in enumerate(text.rows(list_separator(text))):
+        if not all(fields):
+            raise text.error(number, "an empty vertex or label; fix the line or remove the extra separator")
+        name, *labels = (field.decode() for field in fields)
+        if place == 0 and name not in ids and _is_header(name, labels):
+            continue
+        assigned.add(ids.get(name), name, labels)
+    if not assigned.known and not assigned.unknown:
+        raise text.error(1, "the file has no labels; expected 'vertex label label …' on each line")
+    return assigned
+
+
+def _is_header(name: str, labels: list[str]) -> bool:
+    return name.casefold() in _HEADER[0] and len(labels) == 1 and labels[0].casefold() in _HEADER[1]
+
+
+def _from_mapping(source: Mapping[Any, Any], graph: Graph) -> Labels:
+    """{node: label or labels}; nodes are compared as text, like everywhere."""
+    ids = _numbers(graph)
+    assigned = _Assigned()
+    for node, value in source.items():
+        assigned.add(ids.get(str(node)), str(node), _several(value))
+    if not source:
+        raise InputError("labels: the dictionary is empty; give the label of each node")
+    advice = "turn it around: {member: [communities of the member]}"
+    return _checked(assigned, graph, "labels", advice)
+
+
+def _from_series(source: Any, graph: Graph) -> Labels:
+    """A pandas Series, whose index has the nodes; a node may occur more than once."""
+    ids = _numbers(graph)
+    assigned = _Assigned()
+    for node, value in zip(source.index.tolist(), source.to_list(), strict=True):
+        assigned.add(ids.get(str(node)), str(node), _several(value))
+    advice = "turn it around, so that the index has the vertices and the values are the communities"
+    return _checked(assigned, graph, "labels (the index of a pandas Series has the nodes)", advice)
+
+
+def _from_sequence(source: Any, graph: Graph) -> Labels:
+    """The label or labels of each node, in the order of the nodes."""
+    values = source.to_list() if hasattr(source, "to_list") else list(source)
+    if len(values) != graph.vertices:
+        raise InputError(
+            f"labels: {counted(len(values), 'value', 'values')} for {counted(graph.vertices, 'vertex', 'vertices')}; "
+            "give one for each node in the order of graph.nodes, or a dict {node: label}"
+        )
+    if _could_be_indicator(values):
+        raise InputError("labels: lists of 0 and 1 are ambiguous; give an indicator matrix as a numpy array")
+    assigned = _Assigned()
+    for vertex, value in enumerate(values):
+        assigned.add(vertex, "", _several(value))
+    return _checked(assigned, graph, "labels", "give lists of labels")
+
+
+def _could_be_indicator(values: list[Any]) -> bool:
+    """Whether all values are lists of 0 and 1 with the same length above 1."""
+    lengths = {len(value) if isinstance(value, list | tuple) else 0 for value in values}
+    return len(lengths) == 1 and lengths.pop() > 1 and all(one in (0, 1) for value in values for one in value)
+
+
+def _from_indicator(source: Any, graph: Graph) -> Labels:
+    """A matrix with a row for each vertex and a column for each label."""
+    matrix: Any = sparse.coo_array(source) if source.dtype.kind in "buif" else None
+    if matrix is None or matrix.shape[0] != graph.vertices or matrix.shape[1] < 1:
+        raise InputError(
+            f"labels: an array of {source.dtype} of shape {source.shape}; a matrix of labels has 0 and 1, a row for "
+            f"each of {counted(graph.vertices, 'vertex', 'vertices')}, and a column for each label"
+        )
+    data = matrix.tocsr().data
+    if not np.all((data == 0) | (data == 1)):
+        raise InputError(
+            "labels: a matrix of labels has only 0 and 1; give one label per node as an array of one dimension, or "
+            "a dict {node: label}"
+        )
+    return Labels(sparse.csr_array(matrix), tuple(map(str, range(matrix.shape[1]))))
+
+
+def _several(value: Any) -> list[str]:
+    """The labels in a value: one, several in a container, or none (None and NaN)."""
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return [label for one in value for label in _several(one)]
+    if value is None or value != value or str(value) in ("", "<NA>"):
+        return []
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return [str(int(value))]
+    return [str(value)]
+
+
+def _numbers(graph: Graph) -> dict[str, int]:
+    """The number of each vertex, by the text of its name."""
+    return {str(name): vertex for vertex, name in enumerate(graph.names.tolist())}
+
+
+def _checked(assigned: _Assigned, graph: Graph, origin: str, advice: str) -> Labels:
+    """The labels, if they can be those of the graph's vertices."""
+    known, unknown = len(assigned.known), len(assigned.unknown)
     if unknown:
-        few = ", ".join(map(repr, list(unknown)[:3]))
-        message = f"{path}: {counted(len(unknown), 'vertex', 'vertices')} not in the graph skipped, such as {few}"
-        warnings.warn(message, FedWalkWarning, stacklevel=2)
-    names, rank = rank_names(list(columns), str(path))
+        _check_known(assigned, graph, origin)
+    columns: dict[str, int] = {}
+    entries = np.array([(v, columns.setdefault(label, len(columns))) for v, label in assigned.pairs], np.int64)
+    if not columns:
+        raise InputError(f"{origin}: no vertex has a label; expected 'vertex label label …' on each line")
+    _check_sensible(columns, entries, known, graph, origin, advice)
+    if unknown:
+        few = ", ".join(map(repr, list(assigned.unknown)[:3]))
+        message = f"{origin}: {counted(unknown, 'vertex', 'vertices')} not in the graph skipped, such as {few}"
+        warnings.warn(message, FedWalkWarning, stacklevel=4)
+    names, rank = rank_names(list(columns), origin)
     values = np.ones(len(entries), dtype=np.uint8)
     shape = (graph.vertices, len(names))
     indicator = sparse.coo_array((values, (entries[:, 0], rank[entries[:, 1]])), shape=shape)
     return Labels(indicator.tocsr(), tuple(map(str, names.tolist())))
 
 
-def _read_pairs(text: Text, ids: dict[str, int]) -> tuple[list[tuple[int, str]], dict[str, None]]:
-    """(vertex, label) pairs of the graph's vertices, and the names of vertices that aren't in the graph."""
-    pairs: list[tuple[int, str]] = []
-    known, unknown = False, dict[str, None]()
-    for number, fields in text.rows(list_separator(text)):
-        if not all(fields):
-            raise text.error(number, "an empty vertex or label; fix the line or remove the extra separator")
-        name, *labels = (field.decode() for field in fields)
-        if name not in ids:
-            unknown[name] = None
-            continue
-        known = True
-        pairs.extend((ids[name], label) for label in labels)
-    if not known and not unknown:
-        raise text.error(1, "the file has no labels; expected 'vertex label label …' on each line")
+def _check_known(assigned: _Assigned, graph: Graph, origin: str) -> None:
+    """Raise InputError if too few of the labelled vertices are in the graph."""
+    known, unknown = len(assigned.known), len(assigned.unknown)
+    theirs, ours = next(iter(assigned.unknown)), str(graph.names[0])
     if not known:
-        theirs, ours = next(iter(unknown)), next(iter(ids))
         raise InputError(
-            f"{text.path}: none of its vertices is in the graph; it has names like {theirs!r}, "
+            f"{origin}: none of its vertices is in the graph; it has names like {theirs!r}, "
             f"the graph has names like {ours!r}; use the labels of this graph"
         )
-    return pairs, unknown
+    if known < MIN_KNOWN * (known + unknown):
+        raise InputError(
+            f"{origin}: only {known:,} of its {counted(known + unknown, 'vertex is', 'vertices are')} in the graph "
+            f"(not {theirs!r}, for example), so these are probably the labels of another graph. If the graph is "
+            "a part of a larger one, keep only the labels of its vertices"
+        )
+
+
+def _check_sensible(
+    columns: dict[str, int], entries: NDArray[np.int64], known: int, graph: Graph, origin: str, advice: str
+) -> None:
+    """Raise InputError for a list of communities, and for far too many labels."""
+    vertices = _numbers(graph)
+    are_vertices = sum(label in vertices for label in columns)
+    if len(columns) > max(10, known) and 2 * are_vertices >= len(columns):
+        raise InputError(
+            f"{origin}: {counted(known, 'vertex has', 'vertices have')} {len(columns):,} labels, of which "
+            f"{are_vertices:,} are vertices of the graph: this looks like a list of communities and their "
+            f"members; {advice}"
+        )
+    if len(entries) > MAX_MEAN_LABELS * known:
+        raise InputError(
+            f"{origin}: {len(entries) / known:,.0f} labels per vertex on average ({len(columns):,} labels, {known:,} "
+            f"vertices), more than {MAX_MEAN_LABELS}; is it another kind of file? If each line is a community, "
+            f"{advice}. If it is right, give the labels as a matrix of 0 and 1"
+        )

@@ -1,42 +1,27 @@
-"""Load a graph from a file of any supported format, or from a Python object.
-
-To add a format, write a function from a path to a `Graph` in its own module, and register it in FORMATS.
-"""
+"""Load a graph from a file of any supported format, or from a Python object: the one entrance for both."""
 
 import warnings
-from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from fedwalk.errors import FedWalkWarning, InputError
-from fedwalk.graph.adjlist import read_adjlist
-from fedwalk.graph.edgelist import read_edgelist
-from fedwalk.graph.graph import Graph, Labels
-from fedwalk.graph.labels import load_labels
-from fedwalk.graph.matrix import from_matrix, read_mat, read_npz
-from fedwalk.graph.objects import from_edge_array, from_networkx, is_networkx
-from fedwalk.graph.text import existing_file
-
-FORMATS: dict[str, Callable[[Path], Graph]] = {
-    "edgelist": read_edgelist,
-    "adjlist": read_adjlist,
-    "mat": read_mat,
-    "npz": read_npz,
-}
-
-SUFFIXES: dict[str, str] = {".adjlist": "adjlist", ".adj": "adjlist", ".mat": "mat", ".npz": "npz"}
-"""Formats by suffix. Any other suffix means an edge list; a final `.gz` is ignored."""
+from fedwalk.graph.adapters import from_object
+from fedwalk.graph.fields import Fields
+from fedwalk.graph.formats import check_format, read_graph
+from fedwalk.graph.graph import Graph
+from fedwalk.graph.labels import attribute_of
+from fedwalk.graph.sources import read_content
 
 
 def load_graph(
-    source: Any,
+    graph: Any,
+    /,
     *,
     format: str | None = None,  # noqa: A002
-    labels: str | PathLike[str] | Labels | None = None,
+    labels: Any = None,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
 ) -> Graph:
     """Read a graph from a file or from a Python object.
 
@@ -45,14 +30,21 @@ def load_graph(
 
     Parameters
     ----------
-    source : path, networkx graph, scipy sparse matrix, array or list of pairs, or Graph
-        A file is an edge list (`vertex vertex [weight]` per line), an adjacency list (`.adjlist`, `.adj`),
-        a MATLAB file with `network` and `group` (`.mat`) or a saved sparse matrix (`.npz`). Text files
-        may be gzipped. A `Graph` is returned unchanged.
-    format : {'edgelist', 'adjlist', 'mat', 'npz'}, optional
-        The format of the file; by default the one of its suffix.
-    labels : path or Labels, optional
-        Labels to attach; `load_labels` describes the file.
+    graph : path or Python object
+        A file is an edge list (`vertex vertex [weight]` per line), a table with a header (CSV, TSV, Parquet), an
+        adjacency list, GraphML, GML, node-link JSON, Matrix Market, a MATLAB file with `network` and `group`, or a
+        saved sparse matrix (`.npz`); it may be compressed (`.gz`, `.bz2`, `.zst`), and `-` is standard input. An
+        object is a graph of networkx, igraph, PyG or DGL, an `edge_index`, a scipy sparse matrix, an array (edges in
+        rows, or a square adjacency matrix), a list of pairs, a pandas, polars or Arrow table of edges, a dict of
+        neighbours, or a `Graph`, which is returned unchanged.
+    format : str, optional
+        The format of the file, one of `fedwalk.graph.formats.FORMATS`; by default the one of its suffix and content.
+    labels : optional
+        Labels to attach: anything that `load_labels` takes, or `'attribute:NAME'` for a node attribute of the input.
+    source, target : str, optional
+        The columns of a table that have the two ends of an edge; by default those with well-known names.
+    weight : str, optional
+        The column or edge attribute that has the weights; by default `weight`.
 
     Returns
     -------
@@ -63,48 +55,35 @@ def load_graph(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp(), "graph.txt")
     >>> _ = path.write_text("# a path of three\\n1 2\\n2 3\\n")
     >>> load_graph(path)
     Graph(3 vertices, 2 edges)
+    >>> load_graph({"ann": ["bob"], "bob": ["cy"]}, labels={"ann": "chess", "cy": ["chess", "go"]})
+    Graph(3 vertices, 2 edges, 2 labels)
     """
-    graph = _from_file(source, format) if isinstance(source, str | PathLike) else _from_object(source, format)
-    if not isinstance(source, Graph):
-        _warn(graph, str(source) if isinstance(source, str | PathLike) else "graph")
-    if labels is None:
-        return graph
-    return graph.with_labels(labels if isinstance(labels, Labels) else load_labels(labels, graph))
+    attribute = attribute_of(labels)
+    fields = Fields(source, target, weight, attribute)
+    loaded = _load(graph, format, fields)
+    if not isinstance(graph, Graph):
+        _warn(loaded, str(graph) if isinstance(graph, str | PathLike) else "graph")
+    if labels is None or attribute is not None:
+        return loaded
+    return loaded.with_labels(labels)
 
 
-def _from_file(source: str | PathLike[str], chosen: str | None) -> Graph:
-    """Read a file in the chosen format or, if none is given, the one of its suffix."""
-    if chosen is not None and chosen not in FORMATS:
-        raise InputError(f"unknown graph format {chosen!r}; the formats are {', '.join(FORMATS)}")
-    path = existing_file(source)
-    packed = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem).suffix if packed else path.suffix
-    name = chosen or SUFFIXES.get(suffix.lower(), "edgelist")
-    if packed and name in ("mat", "npz"):
-        raise InputError(f"{path}: only text files are read gzipped; unpack it first (gunzip)")
-    return FORMATS[name](path)
-
-
-def _from_object(source: Any, chosen: str | None) -> Graph:
-    """Read a graph from a Python object that isn't a path."""
+def _load(graph: Any, chosen: str | None, fields: Fields) -> Graph:
+    if isinstance(graph, str | PathLike):
+        check_format(chosen)  # before a large file is read
+        return read_graph(read_content(graph), chosen, fields)
     if chosen is not None:
-        raise InputError(f"format={chosen!r} says how to read a file, but a {type(source).__name__} was given")
-    if isinstance(source, Graph):
-        return source
-    if sparse.issparse(source):
-        return from_matrix(source)
-    if is_networkx(source):
-        return from_networkx(source)
-    if isinstance(source, np.ndarray | list | tuple):
-        return from_edge_array(source)
-    raise InputError(
-        f"can't read a graph from a {type(source).__name__}; give a path, a networkx graph, "
-        "a scipy sparse matrix or an array of edges with two columns"
-    )
+        raise InputError(f"format={chosen!r} says how to read a file, but a {type(graph).__name__} was given")
+    if not isinstance(graph, Graph):
+        return from_object(graph, fields)
+    if fields != Fields():
+        raise InputError("a Graph has no columns or attributes to choose from; load its source again")
+    return graph
 
 
 def _warn(graph: Graph, origin: str) -> None:

@@ -1,15 +1,12 @@
 """Read text files line by line, for all text formats.
 
-A file may be gzipped, begin with a byte order mark and use any of the three line endings. Lines stay bytes: they are
+A file may be compressed, begin with a byte order mark and use any of the three line endings. Lines stay bytes: they are
 then split at ASCII white space only, and each name is decoded once instead of at every occurrence. Every error names
 the file and the line.
 """
 
 import csv
-import gzip
 import io
-import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -17,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 
 from fedwalk.errors import InputError
+from fedwalk.graph.sources import Content, read_content
 
 SEPARATORS = (b"\t", b",", b";")
 """Tried in this order, before white space (None)."""
@@ -57,20 +55,8 @@ class Text:
         return InputError(f"{self.path}, line {line}: {problem}")
 
 
-def existing_file(path: str | PathLike[str]) -> Path:
-    """The path as a `Path`, if it is a readable file; the error says what is wrong with it."""
-    file = Path(path)
-    if file.is_dir():
-        raise InputError(f"{file}: a folder, not a file; name the file in it")
-    if not file.exists():
-        raise InputError(f"{file}: no such file; check the path (the current folder is {Path.cwd()})")
-    if not os.access(file, os.R_OK):
-        raise InputError(f"{file}: no permission to read the file; check its permissions")
-    return file
-
-
-def read_text(path: Path) -> Text:
-    """Read a text file, gzipped or not.
+def read_text(path: str | PathLike[str]) -> Text:
+    """Read a text file, compressed or not.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "pairs.csv")
@@ -78,15 +64,15 @@ def read_text(path: Path) -> Text:
     >>> list(read_text(path).rows(b","))
     [(2, [b'1', b'2'])]
     """
-    data = path.read_bytes()
-    if data.startswith(b"\x1f\x8b"):
-        data = _unzip(path, data)
-    elif path.suffix == ".gz":
-        raise InputError(f"{path}: not a gzip file, although its name ends in .gz; rename it or compress it again")
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    return text_of(read_content(path))
+
+
+def text_of(content: Content) -> Text:
+    """The content of a text file, checked, with line feeds as line endings."""
+    data = content.data.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    text = Text(path, data)
+    text = Text(content.path, data)
     _check_utf8(text)
     return text
 
@@ -113,21 +99,6 @@ def _is_run(field: bytes) -> bool:
     """Whether the field consists of several numbers, as in `1<tab>2 3`, so that the separator is the wrong one."""
     parts = field.split()
     return len(parts) > 1 and all(part.isdigit() for part in parts)
-
-
-def _unzip(path: Path, packed: bytes) -> bytes:
-    """Decompress; the error for a damaged file names the line where it breaks off."""
-    data = bytearray()
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            while chunk := file.read(1 << 20):
-                data += chunk
-    except (EOFError, OSError, zlib.error) as error:
-        line = data.count(b"\n") + 1
-        raise Text(path, b"").error(
-            line, f"the gzip file is truncated or damaged from about here on ({error}); copy it again"
-        ) from error
-    return bytes(data)
 
 
 def _check_utf8(text: Text) -> None:

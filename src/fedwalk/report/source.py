@@ -103,7 +103,10 @@ def _load(origin: str | None, chosen: str | None, labels: str | None, record: Ru
         raise InputError("this run was made by a federation, in which no party has the whole graph.")
     if origin is None:
         raise InputError("run.json doesn't name the graph's file. Give it with --graph.")
-    graph = load_graph(resolve_graph(origin), format=chosen, labels=labels)
+    # The recorded columns are those of the recorded file, not of one that was given instead.
+    recorded = record.input if origin == record.input.get("graph") else {}
+    columns = {name: recorded.get(name) for name in ("source", "target", "weight")}
+    graph = load_graph(resolve_graph(origin), format=chosen, labels=labels, **columns)
     return graph_of_run(graph, record, embedding.nodes, origin)
 
 

@@ -1,7 +1,7 @@
 """Reads and writes a holder's neighbour file: a line `device neighbour neighbour …` for each device.
 
-The text rules are those of adjacency lists (`fedwalk.graph.adjlist`), with one difference: a line is about its own
-device alone. Whether the neighbours name the device too is up to their own holders.
+The text rules are those of adjacency lists (`fedwalk.graph.formats.adjlist`), with one difference: a line is about its
+own device alone. Whether the neighbours name the device too is up to their own holders.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from pathlib import Path
 from fedwalk.errors import InputError
 from fedwalk.federation.holder.neighbour_lists import NamedNeighbours
 from fedwalk.graph import Graph
-from fedwalk.graph.text import Text, existing_file, list_separator, read_text
+from fedwalk.graph.text import Text, list_separator, read_text
 from fedwalk.util.files import write_private
 
 
@@ -24,7 +24,7 @@ def read_neighbours(path: str | PathLike[str]) -> NamedNeighbours:
     >>> read_neighbours(path)
     NamedNeighbours(devices=('ann', 'eve'), neighbours=(('bob',), ()))
     """
-    return _parse(read_text(existing_file(path)))
+    return _parse(read_text(path))
 
 
 def save_neighbours(path: str | PathLike[str], neighbours: NamedNeighbours) -> None:

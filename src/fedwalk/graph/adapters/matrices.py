@@ -1,6 +1,5 @@
-"""Readers for adjacency matrices: SciPy's sparse matrices, their `.npz` files, and `.mat` files like BlogCatalog's."""
+"""Readers for adjacency matrices: SciPy's sparse ones, and dense numpy arrays."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy import sparse
 
 from fedwalk.errors import InputError
 from fedwalk.graph.build import MAX_VERTICES, from_edges
-from fedwalk.graph.graph import Graph, Labels
+from fedwalk.graph.graph import Graph
 from fedwalk.util.text import counted
 
 
@@ -28,7 +27,7 @@ def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
         raise InputError(f"{origin}: the matrix has no rows, so the graph has no vertices")
     if shape[0] > MAX_VERTICES:
         raise InputError(f"{origin}: {shape[0]:,} vertices; at most {MAX_VERTICES:,} are possible")
-    rows, columns, data = _entries(matrix, origin)
+    rows, columns, data = entries_of(matrix, origin)
     n, weights = shape[0], data.astype(np.float64)
     directed = not _is_symmetric(rows, columns, weights, n)
     # A symmetric matrix has every edge twice: half of it is enough, and nothing counts as repeated.
@@ -48,49 +47,7 @@ def _is_symmetric(rows: NDArray[np.int64], columns: NDArray[np.int64], data: NDA
     return all(np.array_equal(one, other) for one, other in pairs)
 
 
-def read_npz(path: Path) -> Graph:
-    """Read a file written by `scipy.sparse.save_npz`. Pickled content, which could run code, is never loaded."""
-    try:
-        with path.open("rb") as file:
-            matrix = sparse.load_npz(file)
-    # A damaged archive can fail in zipfile, zlib, numpy or scipy, each with its own exceptions.
-    except Exception as error:
-        raise InputError(
-            f"{path}: not a matrix as written by scipy.sparse.save_npz ({_brief(error)}); write it again"
-        ) from error
-    return from_matrix(matrix, str(path))
-
-
-def read_mat(path: Path) -> Graph:
-    """Read a MATLAB file with the adjacency matrix `network` and, optionally, the labels `group`."""
-    from scipy.io import loadmat  # slow to import, and only this format needs it
-
-    try:
-        content: dict[str, Any] = loadmat(path, appendmat=False)
-    except NotImplementedError as error:
-        raise InputError(f"{path}: MATLAB 7.3 (HDF5) can't be read; save it with the option -v7") from error
-    # The exceptions of SciPy's parser for damaged files aren't documented.
-    except Exception as error:
-        raise InputError(f"{path}: not a readable MATLAB file ({_brief(error)}); copy it again") from error
-    if "network" not in content:
-        variables = ", ".join(key for key in content if not key.startswith("__")) or "nothing"
-        raise InputError(f"{path}: no variable 'network' (the adjacency matrix) in it; there is: {variables}")
-    graph = from_matrix(_sparse(content["network"], f"{path}: network"), f"{path}: network")
-    return graph.with_labels(_group(content["group"], graph, path)) if "group" in content else graph
-
-
-def _group(group: Any, graph: Graph, path: Path) -> Labels:
-    """The labels of a `.mat` file, one per column."""
-    origin = f"{path}: group"
-    matrix = _sparse(group, origin)
-    if len(matrix.shape) != 2 or matrix.shape[0] != graph.vertices or matrix.shape[1] < 1:
-        raise InputError(f"{origin}: shape {matrix.shape}, expected one row for each of {graph.vertices} vertices")
-    rows, columns, data = _entries(matrix, origin)
-    indicator = sparse.coo_array((data != 0, (rows, columns)), shape=matrix.shape)
-    return Labels(indicator.tocsr(), tuple(map(str, range(matrix.shape[1]))))
-
-
-def _sparse(value: Any, origin: str) -> Any:
+def as_sparse(value: Any, origin: str) -> Any:
     """The value as a sparse matrix; some `.mat` files have dense ones."""
     if sparse.issparse(value):
         return value
@@ -99,7 +56,7 @@ def _sparse(value: Any, origin: str) -> Any:
     return sparse.coo_array(value)
 
 
-def _entries(matrix: Any, origin: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+def entries_of(matrix: Any, origin: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
     """The row, column and value of every nonzero entry."""
     if matrix.dtype.kind not in "buif":
         raise InputError(f"{origin}: entries of type {matrix.dtype}, expected numbers (or true and false)")
@@ -107,7 +64,7 @@ def _entries(matrix: Any, origin: str) -> tuple[NDArray[np.int64], NDArray[np.in
         try:
             matrix.copy().check_format(full_check=True)  # a copy, because the check may recast its indices
         except ValueError as error:
-            raise InputError(f"{origin}: the sparse matrix is damaged ({_brief(error)}); write it again") from error
+            raise InputError(f"{origin}: the sparse matrix is damaged ({brief(error)}); write it again") from error
     entries = matrix.tocoo()
     rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
     if not np.all(np.isfinite(entries.data)):
@@ -125,6 +82,6 @@ def _describe(value: Any) -> str:
     return f"{getattr(value, 'dtype', type(value).__name__)} of shape {getattr(value, 'shape', ())}"
 
 
-def _brief(error: Exception) -> str:
+def brief(error: Exception) -> str:
     """The error of another library, on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:120]
