@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedwalk import DeepWalk, FedWalk, NodeEmbedding, load_graph, node_embedding
+from fedwalk import DeepWalk, FedWalk, NodeEmbedding, evaluate, load_graph, node_embedding
 from fedwalk.errors import InputError, SettingsError
 
 SMALL: dict[str, Any] = {"num_walks": 8, "walk_length": 20, "dim": 16, "threads": 1}
@@ -69,6 +69,14 @@ def test_ten_lines_from_networkx_to_a_classifier(club: Any) -> None:
     vectors = FedWalk(protocol="ldp", epsilon=8.0, **SMALL).fit_transform(club)
     classifier = LogisticRegression().fit(vectors, sides(nodes))
     assert classifier.score(np.asarray(vectors), sides(nodes)) > 0.9
+
+
+def test_an_embedding_is_scored_on_any_kind_of_graph_and_labels(club: Any) -> None:
+    embedding = DeepWalk(**SMALL).fit_transform(club)
+    labels = {node: node[0] for node in club}
+    (score,) = evaluate(embedding, club, labels=labels, train_ratios=[0.5], splits=3)
+    assert score.micro_f1 > 0.9
+    assert evaluate(embedding, club, labels=sides(list(club)), train_ratios=[0.5], splits=3) == [score]
 
 
 def test_a_pipeline_is_cross_validated_over_nodes_and_embeds_once(club: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,6 +253,8 @@ def call(options: argparse.Namespace) -> int:
     print_messages(record)
     print_ledger(record)
     print(f"Results: {options.output}/embedding.npz; the whole record: {options.output}/run.json")
-    print(f"Next:    fedwalk evaluate {options.output} --graph {inputs['graph']} [--labels FILE]")
+    # Standard input is gone: the graph has to come from a file.
+    graph_file = "GRAPH" if inputs["graph"] == "-" else inputs["graph"]
+    print(f"Next:    fedwalk evaluate {options.output} --graph {graph_file} [--labels FILE]")
     print(f"         fedwalk report {options.output} [--labels FILE]   shows it as one page")
     return 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fedwalk.embedding import Embedding
 from fedwalk.errors import InputError, SettingsError
 from fedwalk.evaluation.coverage import check_all_embedded
-from fedwalk.graph import Graph
+from fedwalk.graph import Graph, load_graph
 from fedwalk.util.parallel import Progress, available_cores, run_tasks, silent
 from fedwalk.util.text import counted
 
@@ -39,7 +39,7 @@ class Score:
 
 def evaluate(
     embedding: Embedding,
-    graph: Graph,
+    graph: Any,
     *,
     labels: Any = None,
     train_ratios: Iterable[float] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -56,7 +56,7 @@ def evaluate(
     embedding
         Vectors for the graph's vertices, matched by name.
     graph
-        A graph with labels; vertices without a label are ignored.
+        The graph: anything that `load_graph` takes. Vertices without a label are ignored.
     labels
         Other labels than the graph's own: anything that `load_labels` takes.
     train_ratios
@@ -79,7 +79,7 @@ def evaluate(
     """
     ratios = tuple(train_ratios)
     _check(ratios, splits, seed, rule, threads)
-    vectors, truth = _labelled(embedding, graph if labels is None else graph.with_labels(labels))
+    vectors, truth = _labelled(embedding, load_graph(graph, labels=labels))
     # The constant column is the intercept: see `_probabilities`.
     design = np.column_stack([vectors, np.ones(len(vectors), vectors.dtype)])
     tasks = [
