@@ -34,11 +34,37 @@ def blocks(document: Path, language: str) -> str:
     return "\n".join(re.findall(rf"^```{language}\b.*?\n(.*?)^```$", document.read_text(encoding="utf-8"), re.M | re.S))
 
 
-def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("document", [ROOT / "README.md", DOCS / "index.md"], ids=lambda path: path.name)
+def test_the_python_of_the_front_pages_runs(document: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = blocks(document, "python")
+    exec(code, {"__name__": "readme"})
+    similar, score = capsys.readouterr().out.splitlines()
+    assert similar.startswith("[(")
+    promised = re.findall(r"# (0\.\d+): nine of ten", code)
+    # One of the 34 people more or less, because rounding differs between processors.
+    assert [float(score)] == pytest.approx(list(map(float, promised)), abs=0.04)
+
+
+def test_the_readme_and_the_privacy_page_have_the_same_numbers() -> None:
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/privacy.md"))
+    rows = re.findall(r"^\| `ldp` \| (\d), proved \| ([\d.]+) % \| \*\*([\d.]+) %\*\* \| ([\d.]+) % \|$", readme, re.M)
+    assert [row[0] for row in rows] == list("865432")
+    for epsilon, quality, found, right in rows:
+        assert f"| {epsilon} | {found} % | {right} % |" in page
+        (measured,) = re.findall(rf"^\| {epsilon} \| \d+ % \| ([\d.]+) ±", page, re.M)
+        assert float(quality) == pytest.approx(float(measured), abs=0.051)
+
+
+def test_the_readmes_sample_output_is_that_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fedwalk: Command
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("graph.edges").write_text("alice bob\nbob carol\ncarol alice\ncarol dave\n", encoding="utf-8")
-    exec(blocks(ROOT / "README.md", "python"), {"__name__": "readme"})
-    assert Path("vectors.txt").read_text(encoding="utf-8").startswith("4 128\n")
+    monkeypatch.setenv("COLUMNS", "120")
+    fedwalk("demo", "--vertices", "100", "--num-walks", "2")
+    fedwalk("embed", "fedwalk-demo/graph.edges", "-o", "private", "--protocol", "ldp", "--epsilon", "4")
+    printed = fedwalk("audit", "private", "--canaries", "100", "--repeats", "10").out
+    for row in blocks(ROOT / "README.md", "text").splitlines():
+        assert re.split(r"\s{2,}", row)[0] in printed, row
 
 
 def test_the_python_about_data_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
