@@ -14,7 +14,7 @@ from fedwalk.attacks.canaries import Bound, Canaries, Guesses, as_guesses, bound
 from fedwalk.errors import ProtocolError
 from fedwalk.graph import social_network
 from fedwalk.graph.pairs import Pairs
-from fedwalk.kernels.randomised_response import owns
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.privacy.randomness import SimulatedRandomness
 from fedwalk.protocols.ldp.attacks.guesses import ReportView, are_reported
 from fedwalk.protocols.ldp.attacks.repeats import Maker, repeat_pair

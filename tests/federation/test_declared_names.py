@@ -32,6 +32,11 @@ OTHER_MEANINGS = {
     # Fields of the walk question.
     ("walking/plan.py", "walks"),
     ("walking/plan.py", "vectors"),
+    # A noun in a sentence.
+    ("deploy/status.py", "walks"),
+    # The name of an extra.
+    ("flower_guards/hooks.py", "flower"),
+    ("flower_guards/task_processes.py", "flower"),
     # A parameter of Flower's.
     ("flower_guards/hooks.py", "app"),
 }

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from fedwalk.attacks.canaries import Guesses
 from fedwalk.graph import Graph
 from fedwalk.graph.pairs import Pairs
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.kernels.random import KEEP
-from fedwalk.kernels.randomised_response import owns
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.privacy.randomness import Randomness, SimulatedRandomness
 from fedwalk.protocols.ldp.attacks.guesses import ReportView

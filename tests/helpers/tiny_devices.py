@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.graph import Graph
+from fedwalk.kernels.ldp.randomised_response import EPOCH, simulated_reports
 from fedwalk.kernels.random import FAKES, KEEP
-from fedwalk.kernels.randomised_response import EPOCH, simulated_reports
 from fedwalk.privacy.randomness import Randomness, SimulatedRandomness
 from fedwalk.protocols.ldp.mechanism import RandomisedResponse
 from fedwalk.protocols.ldp.messages import ReportPlan

@@ -13,7 +13,7 @@ from fedwalk.federation.membership.roster import Holder, Roster
 from fedwalk.federation.server.coordinator import Coordinator, Failure
 from fedwalk.federation.server.statistics import MAX_REASON_LENGTH, RunStatistics
 from fedwalk.federation.wire.questions import Fields, MatricesAnswer, ReportsAnswer, RollAnswer, VectorsAnswer, pack
-from fedwalk.kernels.randomised_response import owns
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.protocols.ldp.messages import ReportPlan
 from fedwalk.protocols.paper.messages import GroupPlan
 from fedwalk.protocols.transcript import Transcript

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.kernels.random import KEEP
-from fedwalk.kernels.randomised_response import owns
 from fedwalk.privacy.randomness import Randomness
 from fedwalk.protocols.ldp.mechanism import RandomisedResponse
 from fedwalk.protocols.ldp.messages import ReportPlan

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.kernels.random import FAKES, KEEP
-from fedwalk.kernels.randomised_response import owns
 from fedwalk.privacy.randomness import SimulatedRandomness
 from fedwalk.protocols.ldp.mechanism import RandomisedResponse
 from fedwalk.protocols.ldp.messages import ReportPlan

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
-from fedwalk.kernels.randomised_response import owns
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.protocols.ldp.messages import Report, ReportPlan
 from fedwalk.protocols.ldp.reports import check_report, collect_reports
 

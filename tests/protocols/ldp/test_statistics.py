@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from fedwalk.kernels.randomised_response import owns, simulated_report
+from fedwalk.kernels.ldp.randomised_response import owns, simulated_report
 from fedwalk.privacy.randomness import SystemRandomness
 from fedwalk.protocols.ldp.device import ReportDevice
 from fedwalk.protocols.ldp.mechanism import RandomisedResponse

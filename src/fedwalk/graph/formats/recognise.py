@@ -98,8 +98,9 @@ def _look_text(head: bytes) -> str | None:
         return "mtx"
     if head.startswith(b"{"):
         return "nodelink"
-    if head.startswith(b"<"):
-        return "graphml" if b"<graphml" in head else "gexf" if b"<gexf" in head else "xml" if b">" in head else None
+    # Not every "<": a vertex may be named "<b>".
+    if head[:5].lower() in (b"<?xml", b"<html") or head.startswith((b"<!", b"<graphml", b"<gexf")):
+        return "graphml" if b"<graphml" in head else "gexf" if b"<gexf" in head else "xml"
     for pattern, name in ((_GML, "gml"), (_DOT, "dot"), (_PAJEK, "pajek")):
         if pattern.match(head):
             return name

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwalk.kernels.paths import two_edge_paths
+from fedwalk.kernels.ldp.paths import two_edge_paths
 from fedwalk.kernels.random import DECODING, draws
 from fedwalk.protocols.ldp.degree_estimate import estimated_degrees
 from fedwalk.protocols.ldp.edge_prior import Prior, features, fit_prior

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import SettingsError
+from fedwalk.kernels.ldp.randomised_response import EPOCH, UNIT_BITS, Coins, add_fakes, keep_neighbours
 from fedwalk.kernels.random import FAKES, KEEP
-from fedwalk.kernels.randomised_response import EPOCH, UNIT_BITS, Coins, add_fakes, keep_neighbours
 from fedwalk.privacy.ledger import Release
 from fedwalk.privacy.mechanisms import EDGE
 from fedwalk.privacy.randomness import Randomness

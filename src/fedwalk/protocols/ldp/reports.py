@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwalk.errors import ProtocolError
-from fedwalk.kernels.randomised_response import owns
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.protocols.ldp.messages import Report, ReportPlan
 
 

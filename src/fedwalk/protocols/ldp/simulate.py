@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from fedwalk.graph.graph import Graph
-from fedwalk.kernels.randomised_response import simulated_reports
-from fedwalk.kernels.weighted_walk import alias_rows, weighted_walks
+from fedwalk.kernels.ldp.randomised_response import simulated_reports
+from fedwalk.kernels.ldp.weighted_walk import alias_rows, weighted_walks
 from fedwalk.privacy.ledger import Ledger
 from fedwalk.privacy.randomness import SimulatedRandomness
 from fedwalk.protocols.embed import embed_weighted, train_walks, walk_alone

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedwalk.attacks.canaries import Bound
 from fedwalk.attacks.epsilon import CONFIDENCE, repeats_bound
 from fedwalk.graph.graph import Graph
-from fedwalk.kernels.randomised_response import owns
+from fedwalk.kernels.ldp.randomised_response import owns
 from fedwalk.privacy.randomness import Randomness, SimulatedRandomness
 from fedwalk.protocols.ldp.device import ReportDevice
 from fedwalk.protocols.ldp.messages import Report, ReportPlan

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedwalk.kernels.random import FAKES, draws
-from fedwalk.kernels.randomised_response import (
+from fedwalk.kernels.ldp.randomised_response import (
     Coins,
     add_fakes,
     below_exactly,
@@ -20,6 +19,7 @@ from fedwalk.kernels.randomised_response import (
     keep_neighbours,
     simulated_report,
 )
+from fedwalk.kernels.random import FAKES, draws
 from fedwalk.protocols.ldp.mechanism import RandomisedResponse
 from helpers.tiny_devices import ACCEPTED, E_FALSE, E_TRUE, REJECTED, TOP, UNIT, Words
 

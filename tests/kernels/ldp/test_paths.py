@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fedwalk.kernels.paths import two_edge_paths
+from fedwalk.kernels.ldp.paths import two_edge_paths
 
 SIZE = 9
 weights = st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.0]) | st.floats(0.015625, 1.0, width=32)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.sparse import csr_array
 
-from fedwalk.kernels.weighted_walk import FAN, Rows, alias_rows, weighted_walks
+from fedwalk.kernels.ldp.weighted_walk import FAN, Rows, alias_rows, weighted_walks
 
 FALSE_ALARM = 1e-3
 """Chance that correct walks fail a statistical test; the seeds are fixed, so it is settled once."""
