@@ -118,6 +118,17 @@ def test_the_ledger_lists_what_each_protocol_releases() -> None:
     assert report(3.0).per_edge == 3.0
 
 
+def test_a_ledger_shows_its_total_and_in_a_notebook_each_release() -> None:
+    ledger = Ledger(budget=9)
+    ledger.spend("a", Release.of(NoisedCounts(2.0), "counts <b>", "one neighbour changes one count"))
+    assert repr(ledger) == "Ledger(1 release, ε per edge: 2, budget 9)"
+    assert "<td>counts &lt;b&gt;</td><td>each device</td><td>1</td><td>2.0</td>" in ledger._repr_html_()
+    unbounded = Ledger()
+    for name, release in open_releases(Settings(protocol="deepwalk")):
+        unbounded.spend(name, release)
+    assert repr(unbounded) == "Ledger(1 release, ε per edge: unbounded)"
+
+
 def test_a_ledger_comes_back_from_json_as_it_was() -> None:
     ledger = Ledger(9.0)
     ledger.spend("a", report())
