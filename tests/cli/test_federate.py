@@ -253,7 +253,7 @@ def test_a_federation_runs_ldp_unless_its_operator_names_another_protocol(tmp_pa
 
 @pytest.mark.parametrize(
     ("protocol", "known"),
-    [("ldp", "hidden from the server up to epsilon = 4 per edge"), ("paper", "not hidden from the server")],
+    [("ldp", "the server gets noisy reports (epsilon = 4 per edge)"), ("paper", "not hidden from the server")],
 )
 def test_a_run_says_which_parties_know_the_edges(
     protocol: str, known: str, network: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]

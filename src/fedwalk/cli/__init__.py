@@ -24,12 +24,12 @@ begins with nothing but the vertex ids.
 EPILOG = """\
 first steps:
   fedwalk demo                          compare FedWalk with DeepWalk on a generated network
-  fedwalk embed graph.edges -o run      your own graph: edge list, adjacency list, .mat, .npz
+  fedwalk embed graph.edges -o run      your own graph: edge list, CSV, GraphML, .mat and others
   fedwalk evaluate run --graph graph.edges --labels labels.txt
   fedwalk report run                    show a run as one HTML page
   fedwalk embed graph.edges -o private --protocol ldp --epsilon 6
   fedwalk audit private                 measure what each observer learns, and epsilon
-  fedwalk sweep graph.edges --labels labels.txt --vary epsilon=0.5,1,2 -o sweep
+  fedwalk sweep graph.edges --protocol ldp --vary epsilon=2,4,6 -o sweep
   fedwalk reproduce blogcatalog -o results
   fedwalk federate demo                 a server and four holders as processes on this machine
 

@@ -35,7 +35,8 @@ examples:
 
 An attack reads only what its observer sees: the server, a device, the network that carries the messages, or anyone
 who receives the vectors. Its baseline sees nothing. "of edges" is the share of the edges that the attack guesses,
-"right" the share of its guesses that are edges, and "limit" the largest such share that epsilon allows.
+"right" the share of its guesses that are edges, and "limit" the largest such share that epsilon allows if each pair is
+judged by its own report alone.
 
 "epsilon at least" is measured: fair coins decide which of the canary pairs are edges, the attack guesses them from what
 was sent, and with a smaller epsilon so many right guesses would be too unlikely (95% confidence). The ledger's epsilon
@@ -122,7 +123,7 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
     if record.federation is not None:
         raise InputError(
             f"{path}: was a federation's run, whose noise can't be drawn again. Audit its settings on a graph that you "
-            "have: fedwalk audit GRAPH, with the run's flags."
+            f"have: fedwalk audit GRAPH --config {path / 'settings.toml'}"
         )
     # The recorded format is that of the recorded file, not of the one that --graph names.
     recorded = {} if options.graph else record.input

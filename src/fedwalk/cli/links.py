@@ -31,7 +31,7 @@ scorings of a pair:
                                      on the others
 
 The regressions are trained on edges of the training graph. The baselines need no vectors, but the whole training graph,
-which no party of a federation has: degree product, common neighbours, Adamic–Adar, resource allocation.
+which no party of a federation is given: degree product, common neighbours, Adamic–Adar, resource allocation.
 """
 
 
@@ -146,5 +146,5 @@ def compared(vectors: "LinkScore", baselines: "list[LinkScore]") -> str:
     return (
         f"{sentence(listed(names))} {verb} the vectors ({vectors.scoring}, {vectors.auc:.3f}): on this graph {cause} "
         f"links better than the embedding. Computing {them} takes the training graph, which no party of a federation "
-        "has."
+        "is given."
     )

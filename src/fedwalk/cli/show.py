@@ -231,7 +231,8 @@ def _edges(record: RunRecord) -> str:
         return f"{record.graph.edges:,}"
     if record.epsilon is None:
         return "each holder knows its own; not hidden from the server (see the ledger)"
-    return f"each holder knows its own; hidden from the server up to epsilon = {record.epsilon:g} per edge"
+    reports = f"noisy reports (epsilon = {record.epsilon:g} per edge), from which it can guess many of them"
+    return f"each holder knows its own; the server gets {reports}"
 
 
 def score_texts(score: Any) -> list[str]:

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, print_notes
+from fedwalk.cli.arguments import Commands, add_command, add_config, add_format, add_json, add_labels, print_notes
 from fedwalk.cli.embed import add_settings, chosen_inputs, flags_over, given_flags
 from fedwalk.cli.evaluate import parse_ratios
 from fedwalk.errors import SettingsError
 from fedwalk.settings import PRESETS, Settings, read_toml
+from fedwalk.util.text import counted
 
 if TYPE_CHECKING:
     from fedwalk.experiments.settings_sweep.definition import Sweep
@@ -67,7 +68,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--seeds", type=int, default=3, metavar="N", help="number of seeds, counted from --seed (default 3)"
     )
-    parser.add_argument("--labels", metavar="FILE", help="labels as text, in lines of: vertex label label …")
+    add_labels(parser)
     add_format(parser)
     add_config(parser)
     _add_scoring(parser)
@@ -179,7 +180,7 @@ def chosen_varied(options: argparse.Namespace, config: dict[str, Any]) -> "list[
 def _title(sweep: "Sweep", missing: int) -> str:
     trials = len(sweep.combinations) * len(sweep.seeds)
     kept = f", {trials - missing} of them finished before" if missing < trials else ""
-    return f"{sweep.setup.graph}: {trials} trials{kept}"
+    return f"{sweep.setup.graph}: {counted(trials, 'trial', 'trials')}{kept}"
 
 
 def print_summary(sweep: "Sweep", results: "SweepResults") -> None:
@@ -206,7 +207,9 @@ def print_summary(sweep: "Sweep", results: "SweepResults") -> None:
     seeds = len(sweep.seeds)
     deviation = " ± sample standard deviation" if scores else ""
     spread = f"mean{deviation} over {seeds} seeds" if seeds > 1 else "one seed, no deviation"
-    print_table(sweep.setup.title, header, rows, f"{sweep.note}\n{spread}; hops per walk, bytes and time per run")
+    units = "hops per walk, bytes and time per run"
+    risk = "not measured here: how many edges the server finds (fedwalk audit GRAPH, with the same settings)"
+    print_table(sweep.setup.title, header, rows, f"{sweep.note}\n{spread}; {units}\n{risk}")
 
 
 def command_line(options: argparse.Namespace) -> str:

@@ -72,7 +72,7 @@ def summary(verdicts: Mapping[str, int]) -> str:
     results += [_count(verdicts[CLOSE], "is close", "are close"), _count(verdicts[DIFFERS], "differs", "differ")]
     told = f"{sentence(listed(results))}."
     if not untested:
-        return f"{cover}, and all could be tested. {told}"
+        return f"{cover}, and {'it' if total == 1 else 'all'} could be tested. {told}"
     others = "The other one" if untested == 1 else f"The other {untested:,}"
     return f"{cover}, and {total - untested:,} could be tested. {told} {others} could not, {because}"
 

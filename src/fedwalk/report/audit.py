@@ -11,7 +11,7 @@ from fedwalk.attacks.finding import metrics_text
 from fedwalk.errors import RunFolderError
 from fedwalk.report.content import Absent, Explained, Section, Table
 from fedwalk.report.source import Source
-from fedwalk.run.folder import AUDIT_FILE, read_json_object
+from fedwalk.run.folder import AUDIT_FILE, SETTINGS_FILE, read_json_object
 from fedwalk.util.text import epsilon_text, sentence
 
 Finding = Mapping[str, Any]
@@ -68,8 +68,10 @@ def attack_section(source: Source, record: dict[str, Any] | None) -> Section:
     """The section for a run: from its audit.json, or the command that makes one."""
     if record is not None:
         return audit_section(record)
-    target = "GRAPH" if source.record.federation is not None else str(source.path)
-    command = shlex.join(["fedwalk", "audit", target])
+    # A federation's noise can't be drawn again: its settings are audited on a graph that the reader has.
+    federated = source.record.federation is not None
+    target = ["GRAPH", "--config", str(source.path / SETTINGS_FILE)] if federated else [str(source.path)]
+    command = shlex.join(["fedwalk", "audit", *target])
     return Section(KEY, TITLE, absent=(Absent("This run hasn't been audited.", command),))
 
 

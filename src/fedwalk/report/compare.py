@@ -60,7 +60,10 @@ def compare_section(source: Source, baselines: tuple[Baseline, ...], quality: Qu
     records = (source.record, *(baseline.record for baseline in baselines))
     scores = (quality.scores, *(quality.others or ((),) * len(baselines)))
     rows = tuple((name, *_cells(record, own)) for name, record, own in zip(names, records, scores, strict=True))
-    text = [f"The first row is this run. F1 is at a training ratio of {MIDDLE:g}, on the same splits for all of them."]
+    text = [
+        f"The first row is this run. F1 is at a training ratio of {MIDDLE:g}, on the same splits for all of them. "
+        "How many edges the server finds isn't in this table: audit each run."
+    ]
     figures = []
     if quality.scores:
         values = [middle(own).micro_f1 for own in (*scores, quality.frequent)]

@@ -67,7 +67,8 @@ def how_good(quality: Quality, baselines: tuple[Baseline, ...]) -> str:
     ]
     yardsticks.append(f"{frequent.micro_f1:.2f} by always guessing the most frequent labels")
     return (
-        "Shown the labels of half of the labelled vertices, a classifier guesses those of the other half from their "
+        "Shown the labels of half of the labelled vertices, and told how many each other vertex has, a classifier "
+        "guesses those of the other half from their "
         f"vectors with a score (micro-F1, at most 1) of {own.micro_f1:.2f}, against {' and '.join(yardsticks)}: "
         f"{_judgement(own, frequent)}."
     )
@@ -80,7 +81,7 @@ def _judgement(own: Score, frequent: Score) -> str:
     spread = (own.micro_f1_std or 0.0) + (frequent.micro_f1_std or 0.0)
     if gain > 2 * spread and gain > 0:
         return "the vectors say something about the labels"
-    return "the vectors say nothing about the labels that can be measured here"
+    return "no advantage over guessing without vectors can be measured here"
 
 
 def what_leaks(source: Source, findings: tuple[Finding, ...]) -> str:

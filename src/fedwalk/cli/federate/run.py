@@ -36,7 +36,7 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands, "run", _run,
         summary="operator: a run over all holders",
-        description="Starts a run on the running server and follows it. The results are those of `fedwalk embed`.",
+        description="Starts a run on the running server and follows it. It writes the same files as `fedwalk embed`.",
         epilog=EPILOG,
     )  # fmt: skip
     folder_argument(parser, "federation", "folder that `init` made; its server must be running")
