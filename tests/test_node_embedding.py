@@ -123,11 +123,25 @@ def test_nodes_may_be_a_list_an_array_a_series_or_a_column() -> None:
     assert list(frame.columns) == ["embedding0", "embedding1", "embedding2"]
 
 
+def test_a_kept_embedding_can_not_be_spoiled_and_belongs_to_the_same_nodes() -> None:
+    calls = list[str]()
+    model = DeepWalk(num_walks=2, dim=3, threads=1, on_progress=lambda stage, done, total: calls.append(stage))
+    pairs = [((0, 1), (1, 2)), ((1, 2), (2, 3))]
+    embedding = NodeEmbedding(pairs, model).fit().embedding_
+    assert set(calls) == {"walks", "skipgram"}
+    with pytest.raises(ValueError, match="read-only"):
+        embedding.vectors *= 0
+    as_text = NodeEmbedding([(str(u), str(v)) for u, v in pairs], model).fit().embedding_
+    assert list(as_text) == ["(0, 1)", "(1, 2)", "(2, 3)"]
+
+
 def test_a_missing_graph_and_a_missing_fit_are_named() -> None:
     with pytest.raises(InputError, match="there is no graph"):
         NodeEmbedding().fit()
     with pytest.raises(NotFittedError, match="call fit"):
         NodeEmbedding([("a", "b")]).transform(["a"])
+    with pytest.raises(NotFittedError, match="call fit"):
+        NodeEmbedding([("a", "b")]).get_feature_names_out()
 
 
 def test_other_settings_and_other_graphs_have_embeddings_of_their_own() -> None:

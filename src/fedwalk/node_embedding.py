@@ -15,12 +15,13 @@ from sklearn.exceptions import NotFittedError
 from fedwalk.embedding import Embedding
 from fedwalk.errors import InputError
 from fedwalk.estimators import DeepWalk, FedWalk
-from fedwalk.graph import load_graph
+from fedwalk.graph import Graph, load_graph
+from fedwalk.graph.names import Nodes
 from fedwalk.settings import Settings
 
 KEPT = 4
 """How many embeddings are kept in memory, so that the folds of a cross-validation share one."""
-_kept: "OrderedDict[tuple[str, Settings], Embedding]" = OrderedDict()
+_kept: "OrderedDict[tuple[str, Nodes | None, Settings], Embedding]" = OrderedDict()
 
 
 class NodeEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -58,31 +59,37 @@ class NodeEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.graph is None:
             raise InputError("NodeEmbedding: there is no graph. Give it as NodeEmbedding(graph, …).")
         model = clone(self.estimator) if self.estimator is not None else FedWalk()
-        graph = load_graph(self.graph)
-        self.embedding_ = _kept_or_made(graph.fingerprint(), model, graph)
+        if self.estimator is not None:
+            # `clone` copies its parameters, and a copy of a callback would tell nobody.
+            model.on_progress = self.estimator.on_progress
+        self.embedding_ = _kept_or_made(model, load_graph(self.graph))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The vectors of these nodes, in their order: a list, an array, a Series, or a single column of a frame."""
-        if not hasattr(self, "embedding_"):
-            raise NotFittedError("NodeEmbedding isn't fitted yet: call fit() first.")
-        return self.embedding_[_nodes(X)]
+        return self._fitted()[_nodes(X)]
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """A name for each dimension, for `set_output` and for `ColumnTransformer`."""
-        return np.array([f"embedding{i}" for i in range(self.embedding_.dim)], dtype=object)
+        return np.array([f"embedding{i}" for i in range(self._fitted().dim)], dtype=object)
+
+    def _fitted(self) -> Embedding:
+        if not hasattr(self, "embedding_"):
+            raise NotFittedError("NodeEmbedding isn't fitted yet: call fit() first.")
+        return self.embedding_
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "embedding_")
 
 
-def _kept_or_made(fingerprint: str, model: FedWalk | DeepWalk, graph: Any) -> Embedding:
-    """The embedding of this graph with these settings: one of the last few, or a new one."""
-    key = (fingerprint, model.settings)
+def _kept_or_made(model: FedWalk | DeepWalk, graph: Graph) -> Embedding:
+    """The embedding of this graph with these settings: one of the last few, or a new one. It can't be written to."""
+    key = (graph.fingerprint(), graph.objects, model.settings)
     if key in _kept:
         _kept.move_to_end(key)
         return _kept[key]
     _kept[key] = model.fit_transform(graph)
+    _kept[key].vectors.flags.writeable = False
     while len(_kept) > KEPT:
         _kept.popitem(last=False)
     return _kept[key]

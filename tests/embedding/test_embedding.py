@@ -195,8 +195,16 @@ def test_several_nodes_at_once_may_be_a_list_an_array_or_a_series() -> None:
     for nodes in (["b", "c"], np.array(["b", "c"]), pd.Series(["b", "c"]), pl.Series(["b", "c"]), pd.Index(["b", "c"])):
         assert e[nodes].argmax(axis=1).tolist() == [2, 0]
     assert e[[]].shape == (0, 3)
+    assert e[np.array("b")].argmax() == 2
     with pytest.raises(TypeError, match="indexed by nodes"):
         e[0:2]
+
+
+def test_integers_beyond_64_bits_are_kept() -> None:
+    for nodes in (np.array([2**63 + 5, 1], np.uint64), [2**63 + 5, 1]):
+        e = Embedding(nodes, np.eye(2))
+        assert list(e) == [2**63 + 5, 1]
+        assert e[2**63 + 5].argmax() == 0
 
 
 def test_frames_pair_every_node_with_its_row() -> None:

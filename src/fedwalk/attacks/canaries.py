@@ -65,7 +65,7 @@ def with_pairs(graph: Graph, pairs: Pairs, real: NDArray[np.bool_]) -> Canaries:
     if weights is not None:
         median = np.quantile(weights, 0.5, method="lower") if weights.size else 1.0
         weights = np.concatenate([weights[stays], np.full(np.count_nonzero(real), median)])
-    return Canaries(from_edges(first, second, graph.names, weights=weights), pairs, real)
+    return Canaries(from_edges(first, second, graph.names, nodes=graph.objects, weights=weights), pairs, real)
 
 
 def bound_of(guesses: Guesses, canaries: Canaries, confidence: float = CONFIDENCE) -> Bound:

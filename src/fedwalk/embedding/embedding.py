@@ -116,10 +116,9 @@ class Embedding:
         if isinstance(node, slice):
             raise TypeError("an embedding is indexed by nodes; for rows by number, use `vectors`")
         nodes = _several(node)
-        found: NDArray[np.float32] = self.vectors[
-            self._find(node) if nodes is None else np.array([self._find(one) for one in nodes], np.int64)
-        ]
-        return found
+        rows = self._find(node) if nodes is None else np.array([self._find(one) for one in nodes], np.int64)
+        selected: NDArray[np.float32] = self.vectors[rows]
+        return selected
 
     def similarity(self, a: Hashable, b: Hashable) -> float:
         """The cosine of the angle between the vectors of two nodes; 0 if either vector is zero."""
@@ -185,6 +184,7 @@ class Embedding:
         return row
 
     def _row(self, node: Any) -> int | None:
+        node = node.item() if isinstance(node, np.ndarray) and node.ndim == 0 else node
         """The row of a node. 20 and "20" are the same one: names in files are text, and often typed as such."""
         try:
             row = None if isinstance(node, bool | np.bool_) else self._rows.get(node)
@@ -211,16 +211,23 @@ def _several(node: Any) -> list[Any] | None:
         return node if isinstance(node, list) else None
     for name in ("tolist", "to_list"):
         if hasattr(node, name):
-            return list(getattr(node, name)())
+            nodes = getattr(node, name)()
+            # An array without dimensions is one node.
+            return nodes if isinstance(nodes, list) else None
     return None
 
 
 def _as_nodes(nodes: ArrayLike | Iterable[Hashable]) -> NDArray[Any]:
     """Integers as int64, text as such, and anything else as an array of objects."""
-    if isinstance(nodes, np.ndarray) and nodes.dtype.kind in "iuU" and nodes.ndim == 1:
-        return nodes.astype(np.int64) if nodes.dtype.kind in "iu" else nodes
-    if isinstance(nodes, np.ndarray) and (nodes.dtype.kind != "O" or nodes.ndim != 1):
-        raise InputError(f"nodes: expected integers, text or objects, one per row; got {nodes.dtype}, {nodes.ndim}-D")
+    if isinstance(nodes, np.ndarray):
+        if nodes.ndim != 1 or nodes.dtype.kind not in "iuUO":
+            given = f"{nodes.dtype}, {nodes.ndim}-D"
+            raise InputError(f"nodes: expected integers, text or objects, one per row; got {given}")
+        if nodes.dtype.kind == "U":
+            return nodes
+        if np.can_cast(nodes.dtype, np.int64):
+            return nodes.astype(np.int64)
+        nodes = nodes.tolist()
     names, objects = name_nodes(nodes)  # type: ignore[arg-type]
     if objects is None:
         return names

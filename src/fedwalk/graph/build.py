@@ -39,7 +39,7 @@ def from_edges(
     weights : array of finite numbers ≥ 0, optional
         One per edge. The weights of a repeated edge, and of the two directions of an edge, are added up; a list that
         has every edge in both directions gives their mean. An edge of weight 0 is dropped. If all weights are 1, the
-        graph is unweighted.
+        graph is unweighted, and a repeated edge counts once.
     directed : bool
         Whether the input has arcs. An arc and its reverse then make one edge and don't count as a repeat.
     labels : Labels, optional
@@ -63,7 +63,7 @@ def from_edges(
     if weights is not None:
         zeros = int(np.count_nonzero(weights[keep] == 0))
         keep &= weights > 0
-        weights = weights[keep]
+        weights = None if np.all(weights[keep] == 1) else weights[keep]
     low, high = np.minimum(source, target)[keep], np.maximum(source, target)[keep]
     # One integer per arc: the edge times two, plus the direction in the lowest bit. A single sort then shows both
     # repeated arcs and edges that come in both directions.

@@ -248,14 +248,17 @@ class Graph:
 
         return replace(self, labels=None if labels is None else load_labels(labels, self))
 
-    def fingerprint(self) -> str:
-        """SHA-256 of edges, weights and names in their order. A run is resumed only on a graph with the same one."""
+    def fingerprint(self, *, weights: bool = True) -> str:
+        """SHA-256 of edges, weights and names in their order. A run is resumed only on a graph with the same one.
+
+        Without the weights it is that of the same graph with no weights.
+        """
         # Byte order is fixed, so that the fingerprint is the same on every machine.
         digest = hashlib.sha256(f"{self.vertices} {self.edges} {self.names.dtype.kind}\0".encode())
         digest.update(self.indptr.astype("<i8", copy=False).tobytes())
         digest.update(self.indices.astype("<i4", copy=False).tobytes())
         digest.update("\0".join(map(str, self.names.tolist())).encode("utf-8", "surrogatepass"))
-        if self.weights is not None:
+        if weights and self.weights is not None:
             digest.update(b"\0weights\0" + self.weights.astype("<f8", copy=False).tobytes())
         return digest.hexdigest()
 

@@ -6,14 +6,31 @@ import numpy as np
 
 from fedwalk.errors import InputError
 from fedwalk.graph.graph import Graph
+from fedwalk.util.files import replace_file
 
 
 def save_edge_list(graph: Graph, path: str | Path) -> None:
-    """Write one line `vertex vertex` per edge. Isolated vertices have no line, so the file lacks them."""
+    """Write one line `vertex vertex [weight]` per edge. Isolated vertices have no line, so the file lacks them.
+
+    The separator is a space, or a tab if a name has a space in it.
+    """
     owner = np.repeat(np.arange(graph.vertices), graph.degrees)
     once = owner < graph.indices
-    pairs = zip(graph.names[owner[once]].tolist(), graph.names[graph.indices[once]].tolist(), strict=True)
-    Path(path).write_text("".join(f"{u} {v}\n" for u, v in pairs), encoding="utf-8")
+    columns = [graph.names[owner[once]].tolist(), graph.names[graph.indices[once]].tolist()]
+    if graph.weights is not None:
+        columns.append(list(map(repr, graph.weights[once].tolist())))
+    separator = _separator(graph)
+    lines = (f"{separator.join(map(str, row))}\n" for row in zip(*columns, strict=True))
+    replace_file(Path(path), lambda file: file.writelines(line.encode() for line in lines))
+
+
+def _separator(graph: Graph) -> str:
+    """A space or a tab; InputError for names that would be read back as something else."""
+    names = [str(name) for name in graph.names.tolist()]
+    for name in names:
+        if name.startswith(("#", "%")) or name.strip() != name or set(name) & set('\t\n\r,;"'):
+            raise InputError(f"the vertex {name!r} can't be written into an edge list; rename it")
+    return "\t" if any(name.split() != [name] for name in names) else " "
 
 
 def save_labels(graph: Graph, path: str | Path) -> None:

@@ -103,7 +103,7 @@ class Settings:
     ----------
     protocol
         `paper` (FedWalk), `ldp` (ε-edge local differential privacy, proved), `deepwalk` (the centralised baseline on
-        plain uniform walks), or one of another package.
+        plain walks), or one of another package.
     epsilon
         In `ldp` the total ε per edge of the whole run. In `paper` the ε of the Laplace noise and of the encoder:
         nominal, see docs/fidelity.md.

@@ -129,7 +129,9 @@ def _releases(graph: Graph, settings: Settings) -> Iterator[tuple[str, Release]]
     # again. The versions of fedwalk and of the package that brings the protocol are part of the name, because another
     # version may draw other noise from the same seed.
     versions = " ".join(filter(None, (__version__, package_of(protocol.name))))
-    asked = [versions, graph.fingerprint(), settings.seed, settings.epsilon, *settings.own]
+    # Weights that the protocol doesn't use change no message.
+    fingerprint = graph.fingerprint(weights=protocol.uses_weights)
+    asked = [versions, fingerprint, settings.seed, settings.epsilon, *settings.own]
     asked += [settings.value(name) for name in protocol.release_settings]
     run_name = hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
     for phase, release in protocol.releases(settings):

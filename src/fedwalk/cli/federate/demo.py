@@ -38,7 +38,8 @@ def add_parsers(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, metavar="S",
-        help="simulate: the same walks as `embed --seed S` (default: real randomness from the operating system)",
+        help="simulate: the same walks as `embed --seed S` of the demo's graph (default: real randomness from the "
+        "operating system)",
     )  # fmt: skip
     json_argument(parser, "print run.json instead of tables")
 

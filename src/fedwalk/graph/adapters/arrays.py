@@ -46,8 +46,13 @@ def from_array(source: NDArray[Any], fields: Fields) -> Graph:
 def from_edge_array(source: NDArray[Any]) -> Graph:
     """Read an (m, 2) array of integers or strings.
 
+    Vertices are numbered as they appear. If they are exactly the integers 0 … n−1 they are positions, and keep them:
+    the rows of a label array or of the vectors then belong to the same numbers.
+
     >>> from_edge_array(np.array([[30, 10], [10, 20]])).names.tolist()
     [30, 10, 20]
+    >>> from_edge_array(np.array([[2, 0], [0, 1]])).names.tolist()
+    [0, 1, 2]
     """
     if source.dtype.kind not in "iuUO":
         advice = "for edges call .astype(int) first" if source.dtype.kind == "f" else "convert it"
@@ -56,8 +61,11 @@ def from_edge_array(source: NDArray[Any]) -> Graph:
         raise InputError(f"an edge array holds integers or strings, this one holds {source.dtype}; {advice}")
     if not len(source):
         raise InputError("the edge array is empty, so the graph has no vertices")
-    if np.can_cast(source.dtype, np.int64):
-        names, ends = number_nodes(source.astype(np.int64))
+    if source.dtype.kind in "iu" and int(source.max()) <= np.iinfo(np.int64).max:
+        edges = source.astype(np.int64)
+        names, ends = number_nodes(edges)
+        if names.min() == 0 and names.max() == len(names) - 1:
+            names, ends = np.arange(len(names)), edges
         return from_edges(ends[:, 0], ends[:, 1], names)
     return from_named_pairs(source.tolist())
 
