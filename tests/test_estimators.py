@@ -228,7 +228,7 @@ def test_every_setting_is_a_documented_keyword_with_the_same_default() -> None:
     for name in (field.name for field in fields(Settings) if field.name != "own"):
         assert parameters[name].default == getattr(default, name)
         assert parameters[name].annotation is not inspect.Parameter.empty
-        assert re.search(rf"^    (\w+, )*{name}(, \w+)*$", str(FedWalk.__doc__), re.MULTILINE), name
+        assert re.search(rf"^(\w+, )*{name}(, \w+)*$", str(inspect.getdoc(FedWalk)), re.MULTILINE), name
     assert {*parameters} - {"self", "options", "on_progress"} == {f.name for f in fields(Settings)} - {"own"}
 
 
