@@ -39,6 +39,15 @@ def test_chosen_columns_are_recorded_and_used_again(fedwalk: Command, calls: Pat
     assert fedwalk("evaluate", first, "--graph", calls, *COLUMNS, *flags).code == 0
 
 
+def test_the_same_file_with_other_weights_is_another_graph(fedwalk: Command, calls: Path, tmp_path: Path) -> None:
+    assert fedwalk("embed", calls, "-o", tmp_path / "run", *SMALL, *COLUMNS).code == 0
+    labels = tmp_path / "labels.txt"
+    labels.write_text("".join(f"{vertex} {vertex % 2}\n" for vertex in range(34)))
+    outcome = fedwalk("evaluate", tmp_path / "run", "--graph", calls, "--labels", labels, *COLUMNS[:4])
+    assert outcome.code == 2
+    assert "It was read with --source caller --target callee --weight minutes." in outcome.err
+
+
 def test_a_table_without_known_columns_says_which_flags_choose_them(
     fedwalk: Command, calls: Path, tmp_path: Path
 ) -> None:

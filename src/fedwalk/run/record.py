@@ -52,7 +52,12 @@ def graph_of_run(graph: Graph, record: "RunRecord", names: NDArray[Any], origin:
     same_vertices = arranged.names.astype(str).tolist() == names.astype(str).tolist()
     if not same_vertices or arranged.fingerprint() != record.graph.fingerprint:
         what = "its fingerprint differs" if same_vertices else "it has other vertices than the vectors"
-        raise InputError(f"{origin}: isn't the graph of this run ({what}). Give the graph that was embedded.")
+        # Another column of weights makes another graph of the same file.
+        columns = [
+            f"--{name} {record.input[name]}" for name in ("source", "target", "weight") if record.input.get(name)
+        ]
+        hint = f" It was read with {' '.join(columns)}." if columns else ""
+        raise InputError(f"{origin}: isn't the graph of this run ({what}). Give the graph that was embedded.{hint}")
     return arranged
 
 
