@@ -225,3 +225,32 @@ def test_the_fast_and_the_careful_reader_agree(tmp_path: Path) -> None:
     careful = load_graph(write(tmp_path / "weights.txt", plain.replace("\n", " 1.0\n")))
     assert same_graph(fast, careful)
     assert fast.cleaning == careful.cleaning
+
+
+@pytest.mark.parametrize(
+    ("text", "edges", "vertex"),
+    [
+        ("u v\nv w\nw u\nw x\n", 4, "u"),
+        ("from,to\nto,paris\nparis,from\n", 3, "from"),
+        ("head\ttail\t2\nhead\tneck\t1\n", 2, "head"),
+    ],
+)
+def test_a_first_edge_between_vertices_named_like_columns_is_kept(
+    tmp_path: Path, text: str, edges: int, vertex: str
+) -> None:
+    graph = load_graph(write(tmp_path / "graph.txt", text))
+    assert graph.edges == edges
+    assert any(f"is an edge: {vertex!r} is a vertex" in note for note in graph.notes)
+
+
+def test_a_header_stays_one_if_it_can_be_no_edge_or_its_columns_were_chosen(tmp_path: Path) -> None:
+    weighted = write(tmp_path / "weighted.csv", "source,target,weight\nsource,b,2\nb,c,1\n")
+    assert load_graph(weighted).names.tolist() == ["source", "b", "c"]
+    chosen = write(tmp_path / "chosen.csv", "from,to\nto,paris\nparis,from\n")
+    assert load_graph(chosen, source="from", target="to").edges == 2
+
+
+@pytest.mark.parametrize("filler", [",", ";", ", ", ",{"])
+def test_a_long_run_of_separators_is_refused_at_once(tmp_path: Path, filler: str) -> None:
+    with pytest.raises(InputError, match="line 1"):
+        load_graph(write(tmp_path / "graph.txt", filler * (200_000 // len(filler)) + "\n"))

@@ -81,28 +81,43 @@ def _weight(field: bytes) -> float | None:
 def _is_header(first: list[bytes], others: list[list[bytes]], separator: bytes | None, fields: Fields) -> bool:
     """Whether the first line names the columns.
 
-    It does if it has well-known names, or those that the user chose. In a file with tabs, commas or semicolons it also
-    does if it has words and all further lines have integers: a single vertex with a word as its name is unlikely.
+    It does if it has the names that the user chose, or well-known ones that aren't vertices in the further lines. In a
+    file with tabs, commas or semicolons it also does if it has words and all further lines have integers: a single
+    vertex with a word as its name is unlikely.
     """
     words = [field.decode() for field in first]
-    if known_header(words) or not {fields.source, fields.target, fields.weight}.isdisjoint(words):
+    if not {fields.source, fields.target, fields.weight}.isdisjoint(words):
         return True
+    if known_header(words):
+        return _vertex_in(first, others) is None
     ends = [field.decode() for row in others for field in row[:2]]
     above_integers = bool(ends) and all(map(is_integer, ends)) and not any(map(_is_number, first))
     return separator is not None and above_integers and len(first) >= 2
+
+
+def _vertex_in(first: list[bytes], others: list[list[bytes]]) -> bytes | None:
+    """A vertex of the first line, if it could be an edge, that the further lines mention too."""
+    if not _is_edge(first):
+        return None
+    vertices = {field for row in others for field in row[:2]}
+    return next((name for name in first[:2] if name in vertices), None)
 
 
 def _header(text: Text, separator: bytes | None, fields: Fields) -> tuple[int, EdgeColumns | None, tuple[str, ...]]:
     """The line number of the header (0 if there is none), the columns to read, and notes."""
     number, first = next(text.rows(separator), (0, []))
     words = [field.decode() for field in first]
-    if not first or not _is_header(first, text.sample(separator)[1:], separator, fields):
+    others = text.sample(separator)[1:]
+    shown = (separator or b" ").join(first).decode()
+    if not first or not _is_header(first, others, separator, fields):
         if fields.named or fields.weight is not None:
             chosen = fields.source or fields.target or fields.weight
             raise text.error(number or 1, f"no header with a column {chosen!r}; the line is {' '.join(words)[:60]!r}")
-        return 0, None, ()
+        vertex = _vertex_in(first, others) if known_header(words) else None
+        if vertex is None:
+            return 0, None, ()
+        return 0, None, (f"the first line '{shown}' is an edge: {vertex.decode()!r} is a vertex in other lines too",)
     columns = choose_columns(words, fields, f"{text.path}, line {number}")
-    shown = (separator or b" ").join(first).decode()
     notes = (f"the header '{shown}' was skipped",)
     return number, columns, notes if columns.note is None else (*notes, columns.note)
 

@@ -15,13 +15,27 @@ from fedwalk.graph.graph import Graph
 from fedwalk.graph.names import parse_names
 from fedwalk.graph.text import SAMPLE, Text
 
-_LINE = re.compile(rb"([^{]*[^{\s])[\s,;]+(\{.*\})")
-
 
 def is_networkx_text(text: Text) -> bool:
     """Whether each of the first lines ends with a dictionary."""
     lines = [b" ".join(row) for _, row in islice(text.rows(None), SAMPLE)]
-    return bool(lines) and all(_LINE.fullmatch(line) for line in lines)
+    return bool(lines) and all(_split(line) for line in lines)
+
+
+def _split(line: bytes) -> tuple[bytes, bytes] | None:
+    """The two vertices and the dictionary of a line; None unless white space, a comma or a semicolon is between them.
+
+    Not with a regular expression, which would try every comma of a long line as the beginning of the separator.
+    """
+    if not line.endswith(b"}") or b"{" not in line:
+        return None
+    before, brace, after = line.partition(b"{")
+    vertices = before.rstrip()
+    if vertices == before:
+        if not before.endswith((b",", b";")):
+            return None
+        vertices = before[:-1].rstrip()
+    return (vertices, brace + after) if vertices else None
 
 
 def read_networkx_text(text: Text, fields: Fields) -> Graph:
@@ -30,8 +44,8 @@ def read_networkx_text(text: Text, fields: Fields) -> Graph:
     ends, weights = array("q"), array("d")
     attributes = _Attributes(fields.weight or "weight")
     for number, row in text.rows(None):
-        line = _LINE.fullmatch(b" ".join(row))
-        names = [] if line is None else re.split(rb"[,;]", line[1]) if re.search(rb"[,;]", line[1]) else line[1].split()
+        line = _split(b" ".join(row))
+        names = [] if line is None else re.split(rb"[,;]", line[0]) if re.search(rb"[,;]", line[0]) else line[0].split()
         if line is None or len(names) != 2 or not all(map(bytes.strip, names)):
             shown = b" ".join(row).decode()[:60]
             raise text.error(
@@ -39,7 +53,7 @@ def read_networkx_text(text: Text, fields: Fields) -> Graph:
             )
         ends.extend(ids.setdefault(name.strip(), len(ids)) for name in names)
         try:
-            weights.append(attributes.weight(line[2]))
+            weights.append(attributes.weight(line[1]))
         except InputError as error:
             raise text.error(number, str(error)) from None
     if fields.weight is not None and fields.weight not in attributes.seen:
