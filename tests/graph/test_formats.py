@@ -396,3 +396,17 @@ def test_a_rectangular_matrix_is_refused_with_advice(tmp_path: Path) -> None:
     scipy_io.mmwrite(tmp_path / "graph.mtx", sparse.coo_array(np.ones((2, 3))))
     with pytest.raises(InputError, match="is it bipartite"):
         load_graph(tmp_path / "graph.mtx")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "weight", "problem"),
+    [
+        ('[{"id": "a"}, {"id": "b"}]', "1" + 400 * "0", "expected a finite number"),
+        ('[{"id": "a"}, {"id": "b"}, {"id": "\\ud800"}]', "1", "half of a surrogate pair"),
+    ],
+)
+def test_json_that_python_can_but_fedwalk_cannot_hold(tmp_path: Path, nodes: str, weight: str, problem: str) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(f'{{"nodes": {nodes}, "links": [{{"source": "a", "target": "b", "weight": {weight}}}]}}')
+    with pytest.raises(InputError, match=problem):
+        load_graph(path)

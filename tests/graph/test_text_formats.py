@@ -254,3 +254,28 @@ def test_a_header_stays_one_if_it_can_be_no_edge_or_its_columns_were_chosen(tmp_
 def test_a_long_run_of_separators_is_refused_at_once(tmp_path: Path, filler: str) -> None:
     with pytest.raises(InputError, match="line 1"):
         load_graph(write(tmp_path / "graph.txt", filler * (200_000 // len(filler)) + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("0 1 {'weight': 1" + 400 * "0" + "}", "isn't a finite number"),
+        ("0 1 {'weight': 1e400}", "isn't a finite number"),
+        ("0 1 {[1]: 2}", "isn't a dictionary of attributes"),
+    ],
+)
+def test_odd_attributes_of_networkx_are_refused_with_their_line(tmp_path: Path, line: str, problem: str) -> None:
+    with pytest.raises(InputError, match=f"line 2: .*{problem}"):
+        load_graph(write(tmp_path / "graph.txt", f"2 1 {{}}\n{line}\n"))
+
+
+def test_an_edge_list_of_networkx_has_no_columns_to_choose(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--source and --target name columns"):
+        load_graph(write(tmp_path / "graph.txt", "0 1 {}\n1 2 {}\n"), source="a", target="b")
+
+
+@pytest.mark.parametrize("rows", [1, 200_000])
+def test_a_column_of_vertices_is_no_weight(tmp_path: Path, rows: int) -> None:
+    text = "source,target\n" + "".join(f"{row},{row + 1}\n" for row in range(rows))
+    with pytest.raises(InputError, match=r"'source' \(--weight\) has one end of the edges"):
+        load_graph(write(tmp_path / "graph.csv", text), weight="source")

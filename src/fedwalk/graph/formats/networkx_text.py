@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from array import array
 from itertools import islice
 from typing import Any
@@ -40,6 +41,11 @@ def _split(line: bytes) -> tuple[bytes, bytes] | None:
 
 def read_networkx_text(text: Text, fields: Fields) -> Graph:
     """Read the edges; the weight is the attribute `weight`, or the one that the user chose."""
+    if fields.named:
+        raise InputError(
+            f"{text.path}: --source and --target name columns of a table, but the file is an edge list of networkx "
+            "('vertex vertex {attributes}'); leave them out"
+        )
     ids: dict[bytes, int] = {}
     ends, weights = array("q"), array("d")
     attributes = _Attributes(fields.weight or "weight")
@@ -88,12 +94,13 @@ class _Attributes:
     def _parse(self, literal: bytes) -> float:
         try:
             attributes: Any = ast.literal_eval(literal.decode())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        # TypeError: a key that can't be hashed.
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             attributes = None
         if not isinstance(attributes, dict):
             raise InputError(f"{literal.decode()[:60]!r} isn't a dictionary of attributes; fix or remove the line")
         self.seen |= set(map(str, attributes))
         value = attributes.get(self.name, 1)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise InputError(f"the weight {value!r} isn't a finite number ≥ 0; fix it or remove the attribute")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+            raise InputError(f"the weight {value!r:.60} isn't a finite number ≥ 0; fix it or remove the attribute")
         return float(value)
