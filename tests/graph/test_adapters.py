@@ -17,6 +17,7 @@ from scipy import sparse
 
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph import Graph, load_graph
+from fedwalk.graph.adapters.arcs import from_arcs
 
 Edges = dict[tuple[Any, Any], float]
 
@@ -293,3 +294,10 @@ def test_a_weight_beyond_the_numbers_is_refused(digits: int) -> None:
 def test_half_of_a_surrogate_pair_is_no_name() -> None:
     with pytest.raises(InputError, match="half of a surrogate pair"):
         load_graph([("a", "\ud800")])
+
+
+def test_an_edge_index_with_far_more_vertices_than_edges_is_refused() -> None:
+    ends = np.array([0, 1])
+    with pytest.raises(InputError, match="2,000,000,000 vertices, but only 2 entries"):
+        from_arcs(ends, ends[::-1], 2_000_000_000)
+    assert from_arcs(ends, ends[::-1], 1000).isolated == 998

@@ -124,7 +124,7 @@ def _check(name: str, origin: str) -> None:
         raise InputError(f"{origin}: the vertex name {name[:40]!r} contains a NUL character; rename it")
     if not name.isascii() and _SURROGATE.search(name):
         raise InputError(
-            f"{origin}: the vertex name {name[:40]!r} contains half of a surrogate pair, which no file can hold; rename it"
+            f"{origin}: the vertex name {name[:40]!r} has half of a surrogate pair, which no file can hold; rename it"
         )
     if len(name) > MAX_NAME_LENGTH:
         raise InputError(
