@@ -301,3 +301,10 @@ def test_an_edge_index_with_far_more_vertices_than_edges_is_refused() -> None:
     with pytest.raises(InputError, match="2,000,000,000 vertices, but only 2 entries"):
         from_arcs(ends, ends[::-1], 2_000_000_000)
     assert from_arcs(ends, ends[::-1], 1000).isolated == 998
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_weights_that_are_no_numbers_are_named_with_what_to_do(kind: Any) -> None:
+    table = kind({"source": [1, 2], "target": [2, 3], "value": ["low", "high"]})
+    with pytest.raises(InputError, match=r"the column 'value' is read as the weight.*choose another column"):
+        load_graph(table)

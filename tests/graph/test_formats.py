@@ -451,3 +451,10 @@ def test_zstd_frames_of_any_length_are_read_one_after_the_other(tmp_path: Path) 
     (tmp_path / "packed.txt.zst").write_bytes(b"".join(zstandard.compress(part.encode()) for part in parts))
     (tmp_path / "plain.txt").write_text("".join(parts))
     assert same_graph(load_graph(tmp_path / "packed.txt.zst"), load_graph(tmp_path / "plain.txt"))
+
+
+def test_two_gml_nodes_with_one_label(tmp_path: Path) -> None:
+    path = tmp_path / "graph.gml"
+    path.write_text('graph [ node [ id 0 label "a" ] node [ id 1 label "a" ] edge [ source 0 target 1 ] ]')
+    with pytest.raises(InputError, match="give every node a label of its own"):
+        load_graph(path)

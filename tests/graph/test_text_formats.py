@@ -279,3 +279,18 @@ def test_a_column_of_vertices_is_no_weight(tmp_path: Path, rows: int) -> None:
     text = "source,target\n" + "".join(f"{row},{row + 1}\n" for row in range(rows))
     with pytest.raises(InputError, match=r"'source' \(--weight\) has one end of the edges"):
         load_graph(write(tmp_path / "graph.csv", text), weight="source")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("source,target\ncats,#dogs\n#dogs,birds\nbirds,cats\n", "1 comment line "),
+        ("a b\n#b c\n %c a\nb d\n", "2 comment lines "),
+        ("#a b\nb c\n# of no interest\n%\nc a\n", None),
+        ("1,2\n2,3\n", None),
+    ],
+)
+def test_comments_that_could_be_edges_are_noted(tmp_path: Path, text: str, count: str | None) -> None:
+    notes = [note for note in load_graph(write(tmp_path / "graph.csv", text)).notes if "comment" in note]
+    assert len(notes) == (count is not None)
+    assert all(note.startswith(f"{count}skipped after the first edge, with as many columns") for note in notes)

@@ -20,9 +20,11 @@ from fedwalk.graph.formats.networkx_text import is_networkx_text, read_networkx_
 from fedwalk.graph.graph import Graph
 from fedwalk.graph.names import is_integer, number_nodes, parse_names
 from fedwalk.graph.sources import Content
-from fedwalk.graph.text import SEPARATORS, Text, text_of
+from fedwalk.graph.text import SEPARATORS, Text, split_line, text_of
+from fedwalk.util.text import counted
 
 _LEADING_COMMENTS = re.compile(rb"\A(?:[ \t]*(?:[#%][^\n]*)?\n)*")
+_COMMENT = re.compile(rb"^[ \t]*([#%][^\n]*)", re.MULTILINE)
 _LEADING_ZERO = re.compile(rb"\b0[0-9]")
 _EXPECTED = "expected 'vertex vertex' or 'vertex vertex weight'"
 
@@ -44,6 +46,7 @@ def read_edgelist(content: Content, fields: Fields) -> Graph:
     separator = _separator(text, fields)
     header, columns, notes = _header(text, separator, fields)
     body = _body(text, header)
+    notes += _skipped(body, separator, text)
     graph = read_with_arrow(body, separator, columns, notes, str(text.path)) if separator is not None else None
     if graph is None and not header:
         graph = _read_integers(body, separator, notes)
@@ -135,6 +138,18 @@ def _body(text: Text, header: int) -> bytes:
     """The text after its header and the comments at its beginning."""
     start = sum(map(len, islice(io.BytesIO(text.data), header)))
     return _LEADING_COMMENTS.sub(b"", text.data[start:], count=1)
+
+
+def _skipped(body: bytes, separator: bytes | None, text: Text) -> tuple[str, ...]:
+    """A note about comments between the edges that have as many columns: the name of a vertex may begin with # or %."""
+    if b"#" not in body and b"%" not in body:
+        return ()
+    first = next(text.rows(separator), (0, []))[1]
+    count = sum(len(split_line(line.strip(), separator)) == len(first) for line in _COMMENT.findall(body))
+    if not count:
+        return ()
+    lines = counted(count, "comment line", "comment lines")
+    return (f"{lines} skipped after the first edge, with as many columns; a line of an edge can't begin with # or %",)
 
 
 def _read_integers(body: bytes, separator: bytes | None, notes: tuple[str, ...]) -> Graph | None:
