@@ -155,7 +155,7 @@ def test_data_frames(network: tuple[list[Any], Edges], library: str) -> None:
         (pd.DataFrame({"source": [1.0, 2.0], "target": [2, 3]}), "vertices of type float64"),
         (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), "which of the columns 'a', 'b', 'c'"),
         (pd.DataFrame({"source": [], "target": []}), "no rows"),
-        (pd.DataFrame({"source": [1], "target": [2], "weight": ["x"]}), "weights are of type"),
+        (pd.DataFrame({"source": [1], "target": [2], "weight": ["x"]}), "the column 'weight' is read as the weight"),
         (pd.DataFrame({"source": [1], "target": [2], "weight": [-1]}), "weight -1"),
         (pl.LazyFrame({"source": [1]}), "collect"),
         (pd.Series([1, 2]), "data frame with one edge per row"),
