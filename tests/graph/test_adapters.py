@@ -17,6 +17,7 @@ from scipy import sparse
 
 from fedwalk.errors import FedWalkWarning, InputError
 from fedwalk.graph import Graph, load_graph
+from fedwalk.graph.adapters.arcs import from_arcs
 
 Edges = dict[tuple[Any, Any], float]
 
@@ -154,7 +155,7 @@ def test_data_frames(network: tuple[list[Any], Edges], library: str) -> None:
         (pd.DataFrame({"source": [1.0, 2.0], "target": [2, 3]}), "vertices of type float64"),
         (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), "which of the columns 'a', 'b', 'c'"),
         (pd.DataFrame({"source": [], "target": []}), "no rows"),
-        (pd.DataFrame({"source": [1], "target": [2], "weight": ["x"]}), "weights are of type"),
+        (pd.DataFrame({"source": [1], "target": [2], "weight": ["x"]}), "the column 'weight' is read as the weight"),
         (pd.DataFrame({"source": [1], "target": [2], "weight": [-1]}), "weight -1"),
         (pl.LazyFrame({"source": [1]}), "collect"),
         (pd.Series([1, 2]), "data frame with one edge per row"),
@@ -259,3 +260,51 @@ def test_choices_that_an_object_cannot_follow_are_refused(choice: dict[str, str]
         load_graph([(1, 2)], **choice)
     with pytest.raises(InputError):
         load_graph(load_graph([(1, 2)]), **choice)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_table_of_edges_has_no_labels(kind: Any) -> None:
+    with pytest.raises(InputError, match="'club', but a table of edges has no node attributes"):
+        load_graph(kind({"source": [1, 2], "target": [2, 3]}), labels="attribute:club")
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_an_end_of_the_edges_is_no_weight(kind: Any) -> None:
+    with pytest.raises(InputError, match=r"'source' \(--weight\) has one end of the edges"):
+        load_graph(kind({"source": [1, 2], "target": [2, 3]}), weight="source")
+
+
+@pytest.mark.parametrize("source", [{"a": {"b": {"weight": 5}}}, {"a": {"b": 5}}, {"a": ["b"]}])
+def test_a_weight_that_no_edge_of_a_dictionary_has_is_refused(source: Any) -> None:
+    with pytest.raises(InputError, match="no edge of the dictionary has the attribute 'wieght'"):
+        load_graph(source, weight="wieght")
+
+
+def test_the_chosen_weight_of_parallel_edges_in_a_dictionary() -> None:
+    graph = load_graph({"a": {"b": {0: {"cost": 2}, 1: {"cost": 3}}}}, weight="cost")
+    assert edges_of(graph) == {frozenset("ab"): 5}
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_weight_beyond_the_numbers_is_refused(digits: int) -> None:
+    with pytest.raises(InputError, match="expected a finite number"):
+        load_graph({"a": {"b": 10**digits}})
+
+
+def test_half_of_a_surrogate_pair_is_no_name() -> None:
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        load_graph([("a", "\ud800")])
+
+
+def test_an_edge_index_with_far_more_vertices_than_edges_is_refused() -> None:
+    ends = np.array([0, 1])
+    with pytest.raises(InputError, match="2,000,000,000 vertices, but only 2 entries"):
+        from_arcs(ends, ends[::-1], 2_000_000_000)
+    assert from_arcs(ends, ends[::-1], 1000).isolated == 998
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_weights_that_are_no_numbers_are_named_with_what_to_do(kind: Any) -> None:
+    table = kind({"source": [1, 2], "target": [2, 3], "value": ["low", "high"]})
+    with pytest.raises(InputError, match=r"the column 'value' is read as the weight.*choose another column"):
+        load_graph(table)

@@ -23,7 +23,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from fedwalk.errors import FedWalkWarning, InputError
-from fedwalk.graph import Graph, load_graph
+from fedwalk.graph import Graph, load_graph, sources
 from fedwalk.graph.formats import FORMATS, arrow_text
 from fedwalk.graph.formats.recognise import SUFFIXES, look
 from helpers.graph_files import same_graph
@@ -396,3 +396,65 @@ def test_a_rectangular_matrix_is_refused_with_advice(tmp_path: Path) -> None:
     scipy_io.mmwrite(tmp_path / "graph.mtx", sparse.coo_array(np.ones((2, 3))))
     with pytest.raises(InputError, match="is it bipartite"):
         load_graph(tmp_path / "graph.mtx")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "weight", "problem"),
+    [
+        ('[{"id": "a"}, {"id": "b"}]', "1" + 400 * "0", "expected a finite number"),
+        ('[{"id": "a"}, {"id": "b"}, {"id": "\\ud800"}]', "1", "half of a surrogate pair"),
+    ],
+)
+def test_json_that_python_can_but_fedwalk_cannot_hold(tmp_path: Path, nodes: str, weight: str, problem: str) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(f'{{"nodes": {nodes}, "links": [{{"source": "a", "target": "b", "weight": {weight}}}]}}')
+    with pytest.raises(InputError, match=problem):
+        load_graph(path)
+
+
+def test_a_header_that_announces_billions_of_vertices_allocates_nothing(tmp_path: Path) -> None:
+    market, archive = tmp_path / "graph.mtx", tmp_path / "graph.npz"
+    market.write_text("%%MatrixMarket matrix coordinate pattern general\n2000000000 2000000000 1\n1 2\n")
+    sparse.save_npz(archive, sparse.coo_array(([1], ([0], [1])), shape=(2_000_000_000, 2_000_000_000)))
+    for path in (market, archive):
+        with pytest.raises(InputError, match="2,000,000,000 vertices, but only 1 entry"):
+            load_graph(path)
+
+
+def test_isolated_vertices_are_plausible_up_to_a_limit(tmp_path: Path) -> None:
+    market = tmp_path / "graph.mtx"
+    market.write_text("%%MatrixMarket matrix coordinate pattern general\n100000 100000 1\n1 2\n")
+    with pytest.warns(FedWalkWarning, match="directed"):
+        assert load_graph(market).isolated == 99_998
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_small_file_that_unpacks_without_end_is_refused(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"graph.txt{suffix}"
+    path.write_bytes(PACK[suffix](b"1 2\n" * 100_000))
+    assert load_graph(path).edges == 1
+    monkeypatch.setattr(sources, "MAX_UNPACKED", 1 << 17)
+    monkeypatch.setattr(sources, "MAX_RATIO", 100)
+    with pytest.raises(InputError, match="to over 100 times its size"):
+        load_graph(path)
+
+
+def test_zstd_frames_of_any_length_are_read_one_after_the_other(tmp_path: Path) -> None:
+    lines = np.random.default_rng(0).integers(0, 9999, (3000, 2)).tolist()
+    text = [f"{u} {v}\n" for u, v in lines]
+    parts = ["".join(text[:5]), "".join(text[5:2900]), "".join(text[2900:]), ""]
+    (tmp_path / "packed.txt.zst").write_bytes(b"".join(zstandard.compress(part.encode()) for part in parts))
+    (tmp_path / "plain.txt").write_text("".join(parts))
+    assert same_graph(load_graph(tmp_path / "packed.txt.zst"), load_graph(tmp_path / "plain.txt"))
+
+
+def test_two_gml_nodes_with_one_label(tmp_path: Path) -> None:
+    path = tmp_path / "graph.gml"
+    path.write_text('graph [ node [ id 0 label "a" ] node [ id 1 label "a" ] edge [ source 0 target 1 ] ]')
+    with pytest.raises(InputError, match="give every node a label of its own"):
+        load_graph(path)

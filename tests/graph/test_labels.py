@@ -226,3 +226,8 @@ def test_evaluate_takes_labels_of_its_own() -> None:
     embedding = Embedding(graph.names, rng.normal(size=(20, 4)).astype(np.float32))
     (score,) = evaluate(embedding, graph, labels=[v % 2 for v in range(20)], train_ratios=[0.5], splits=2)
     assert 0 <= score.micro_f1 <= 1
+
+
+def test_a_missing_value_of_pandas_is_no_label() -> None:
+    labels = load_labels(pd.Series([1, pd.NA, 2, 1], [1, 2, 3, 4], dtype="Int64"), load_graph(PATH_OF_FOUR))
+    assert labels.indicator.toarray().tolist() == [[1, 0], [0, 0], [0, 1], [1, 0]]

@@ -225,3 +225,72 @@ def test_the_fast_and_the_careful_reader_agree(tmp_path: Path) -> None:
     careful = load_graph(write(tmp_path / "weights.txt", plain.replace("\n", " 1.0\n")))
     assert same_graph(fast, careful)
     assert fast.cleaning == careful.cleaning
+
+
+@pytest.mark.parametrize(
+    ("text", "edges", "vertex"),
+    [
+        ("u v\nv w\nw u\nw x\n", 4, "u"),
+        ("from,to\nto,paris\nparis,from\n", 3, "from"),
+        ("head\ttail\t2\nhead\tneck\t1\n", 2, "head"),
+    ],
+)
+def test_a_first_edge_between_vertices_named_like_columns_is_kept(
+    tmp_path: Path, text: str, edges: int, vertex: str
+) -> None:
+    graph = load_graph(write(tmp_path / "graph.txt", text))
+    assert graph.edges == edges
+    assert any(f"is an edge: {vertex!r} is a vertex" in note for note in graph.notes)
+
+
+def test_a_header_stays_one_if_it_can_be_no_edge_or_its_columns_were_chosen(tmp_path: Path) -> None:
+    weighted = write(tmp_path / "weighted.csv", "source,target,weight\nsource,b,2\nb,c,1\n")
+    assert load_graph(weighted).names.tolist() == ["source", "b", "c"]
+    chosen = write(tmp_path / "chosen.csv", "from,to\nto,paris\nparis,from\n")
+    assert load_graph(chosen, source="from", target="to").edges == 2
+
+
+@pytest.mark.parametrize("filler", [",", ";", ", ", ",{"])
+def test_a_long_run_of_separators_is_refused_at_once(tmp_path: Path, filler: str) -> None:
+    with pytest.raises(InputError, match="line 1"):
+        load_graph(write(tmp_path / "graph.txt", filler * (200_000 // len(filler)) + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("0 1 {'weight': 1" + 400 * "0" + "}", "isn't a finite number"),
+        ("0 1 {'weight': 1e400}", "isn't a finite number"),
+        ("0 1 {[1]: 2}", "isn't a dictionary of attributes"),
+    ],
+)
+def test_odd_attributes_of_networkx_are_refused_with_their_line(tmp_path: Path, line: str, problem: str) -> None:
+    with pytest.raises(InputError, match=f"line 2: .*{problem}"):
+        load_graph(write(tmp_path / "graph.txt", f"2 1 {{}}\n{line}\n"))
+
+
+def test_an_edge_list_of_networkx_has_no_columns_to_choose(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--source and --target name columns"):
+        load_graph(write(tmp_path / "graph.txt", "0 1 {}\n1 2 {}\n"), source="a", target="b")
+
+
+@pytest.mark.parametrize("rows", [1, 200_000])
+def test_a_column_of_vertices_is_no_weight(tmp_path: Path, rows: int) -> None:
+    text = "source,target\n" + "".join(f"{row},{row + 1}\n" for row in range(rows))
+    with pytest.raises(InputError, match=r"'source' \(--weight\) has one end of the edges"):
+        load_graph(write(tmp_path / "graph.csv", text), weight="source")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("source,target\ncats,#dogs\n#dogs,birds\nbirds,cats\n", "1 comment line "),
+        ("a b\n#b c\n %c a\nb d\n", "2 comment lines "),
+        ("#a b\nb c\n# of no interest\n%\nc a\n", None),
+        ("1,2\n2,3\n", None),
+    ],
+)
+def test_comments_that_could_be_edges_are_noted(tmp_path: Path, text: str, count: str | None) -> None:
+    notes = [note for note in load_graph(write(tmp_path / "graph.csv", text)).notes if "comment" in note]
+    assert len(notes) == (count is not None)
+    assert all(note.startswith(f"{count}skipped after the first edge, with as many columns") for note in notes)

@@ -87,7 +87,12 @@ def _choose_ends(names: Sequence[str], fields: Fields, origin: str) -> tuple[int
 
 def _choose_weight(names: Sequence[str], fields: Fields, origin: str, ends: tuple[int, int]) -> int | None:
     if fields.weight is not None:
-        return _place(names, fields.weight, "--weight", origin)
+        place = _place(names, fields.weight, "--weight", origin)
+        if place in ends:
+            raise InputError(
+                f"{origin}: the column {fields.weight!r} (--weight) has one end of the edges; choose another column"
+            )
+        return place
     lower = [name.casefold() for name in names]
     places = [lower.index(name) for name in _WEIGHTS if name in lower]
     return next((place for place in places if place not in ends), None)

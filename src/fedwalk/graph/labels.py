@@ -215,7 +215,8 @@ def _several(value: Any) -> list[str]:
     """The labels in a value: one, several in a container, or none (None and NaN)."""
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
         return [label for one in value for label in _several(one)]
-    if value is None or value != value or str(value) in ("", "<NA>"):
+    # First the text: a comparison with pandas.NA has no truth value.
+    if value is None or str(value) in ("", "<NA>") or value != value:
         return []
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return [str(int(value))]

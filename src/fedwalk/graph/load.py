@@ -25,8 +25,8 @@ def load_graph(
 ) -> Graph:
     """Read a graph from a file or from a Python object.
 
-    Self-loops and repeated edges are dropped and counted, directions are ignored with a warning. `Graph.notes` says
-    what was done.
+    Self-loops are dropped, repeated edges are merged (their weights are added up), and both are counted; directions
+    are ignored with a warning. `Graph.notes` says what was done.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def load_graph(
     source, target : str, optional
         The columns of a table that have the two ends of an edge; by default those with well-known names.
     weight : str, optional
-        The column or edge attribute that has the weights; by default `weight`.
+        The column or edge attribute that has the weights; by default `weight`, in a table also `weights`,
+        `edge_weight`, `value` or `w`, and in a PyG `Data` `edge_weight`.
 
     Returns
     -------

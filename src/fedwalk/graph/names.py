@@ -18,6 +18,7 @@ MAX_NAME_LENGTH = 1000
 """In characters. A longer name means that the file has another format."""
 
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _INT64 = np.iinfo(np.int64)
 
 Names = NDArray[np.int64] | NDArray[np.str_]
@@ -116,11 +117,15 @@ def _distinct_texts(nodes: Nodes) -> list[str]:
 
 
 def _check(name: str, origin: str) -> None:
-    """Raise InputError for names that an array of strings can't hold."""
+    """Raise InputError for names that an array of strings or a file can't hold."""
     if not name:
         raise InputError(f"{origin}: a vertex has an empty name; give it one")
     if "\0" in name:
         raise InputError(f"{origin}: the vertex name {name[:40]!r} contains a NUL character; rename it")
+    if not name.isascii() and _SURROGATE.search(name):
+        raise InputError(
+            f"{origin}: the vertex name {name[:40]!r} has half of a surrogate pair, which no file can hold; rename it"
+        )
     if len(name) > MAX_NAME_LENGTH:
         raise InputError(
             f"{origin}: a name of {len(name)} characters ({name[:40]!r}…); at most {MAX_NAME_LENGTH} are allowed"

@@ -18,6 +18,15 @@ STDIN = "-"
 
 _CHUNK = 1 << 20
 
+_ZSTD_PIECE = 1 << 12
+"""Packed bytes that are unpacked at once. Four bytes can unpack to a block of 128 KiB, so a piece to 128 MiB."""
+
+MAX_UNPACKED = 1 << 30
+"""As many bytes may always be unpacked."""
+
+MAX_RATIO = 1000
+"""How many times larger than its packed file a larger content may be. Graphs reach about 10."""
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -67,12 +76,15 @@ def _unpack_zstd(data: bytes) -> Iterator[bytes]:
     except ImportError:
         raise InputError(f"reading .zst files needs zstandard: {install_hint('formats')}") from None
     # Its file interface ends without an error where a truncated file ends; this one says whether a frame is complete.
-    while data:
+    at = 0
+    while at < len(data):
         frame = zstandard.ZstdDecompressor().decompressobj()
-        yield frame.decompress(data)
+        while at < len(data) and not frame.eof:
+            yield frame.decompress(data[at : at + _ZSTD_PIECE])
+            at += _ZSTD_PIECE
         if not frame.eof:
             raise EOFError("its last frame is incomplete")
-        data = frame.unused_data
+        at = min(at, len(data)) - len(frame.unused_data)
 
 
 PACKINGS: dict[str, tuple[str, bytes, Callable[[bytes], Iterator[bytes]]]] = {
@@ -102,6 +114,11 @@ def _unpack(path: Path, name: str, unpack: Callable[[bytes], Iterator[bytes]], p
     try:
         for chunk in unpack(packed):
             data += chunk
+            if len(data) > max(MAX_UNPACKED, MAX_RATIO * len(packed)):
+                raise InputError(
+                    f"the {name} file of {len(packed):,} bytes unpacks to over {MAX_RATIO:,} times its size, so it is "
+                    "hardly a graph; if it is one, unpack it yourself and give the result"
+                )
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     # Each compression has its own exceptions, and zstandard's has no name without an import.

@@ -39,12 +39,7 @@ class Text:
             line = raw.strip()
             if not line or line[0] in b"#%":
                 continue
-            if separator is None:
-                yield number, line.split()
-            elif separator in _QUOTED and b'"' in line:
-                yield number, _unquote(line, separator)
-            else:
-                yield number, [field.strip() for field in line.split(separator)]
+            yield number, split_line(line, separator)
 
     def sample(self, separator: bytes | None) -> list[list[bytes]]:
         """The fields of the first rows."""
@@ -75,6 +70,15 @@ def text_of(content: Content) -> Text:
     text = Text(content.path, data)
     _check_utf8(text)
     return text
+
+
+def split_line(line: bytes, separator: bytes | None) -> list[bytes]:
+    """The fields of a line without white space at its ends."""
+    if separator is None:
+        return line.split()
+    if separator in _QUOTED and b'"' in line:
+        return _unquote(line, separator)
+    return [field.strip() for field in line.split(separator)]
 
 
 def list_separator(text: Text) -> bytes | None:

@@ -41,6 +41,11 @@ def from_object(source: Any, fields: Fields) -> Graph:
     package = package_of(source)
     if fields.named and package not in WITH_COLUMNS:
         raise InputError(f"source=… and target=… name columns of a table, but a {type(source).__name__} was given")
+    if fields.label is not None and package in WITH_COLUMNS:
+        raise InputError(
+            f"labels from the attribute {fields.label!r}, but a table of edges has no node attributes; give the labels "
+            "as a dict {node: label}, a Series or a file"
+        )
     if package is not None and package in ADAPTERS:
         return ADAPTERS[package](source, fields)
     if is_networkx(source):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fedwalk.errors import InputError
 from fedwalk.graph.build import from_edges
 from fedwalk.graph.graph import Graph
+from fedwalk.graph.plausible import check_plausible
 
 _MAX_GAP = 1000
 """How many times more vertices than ends of edges an `edge_index` may have, before its entries can't be indices."""
@@ -35,6 +36,7 @@ def from_arcs(
         )
     if count < 1:
         raise InputError("the graph has no vertices")
+    check_plausible(count, len(source), "edge_index")
     one, other = source.astype(np.int64), target.astype(np.int64)
     partly = _partly_mirrored(one, other, count)
     return from_edges(one, other, np.arange(count), weights=weights, directed=partly)

@@ -9,6 +9,7 @@ from scipy import sparse
 from fedwalk.errors import InputError
 from fedwalk.graph.build import MAX_VERTICES, from_edges
 from fedwalk.graph.graph import Graph
+from fedwalk.graph.plausible import check_plausible
 from fedwalk.util.text import counted
 
 
@@ -28,6 +29,7 @@ def from_matrix(matrix: Any, origin: str = "matrix") -> Graph:
     if shape[0] > MAX_VERTICES:
         raise InputError(f"{origin}: {shape[0]:,} vertices; at most {MAX_VERTICES:,} are possible")
     rows, columns, data = entries_of(matrix, origin)
+    check_plausible(shape[0], len(rows), origin)
     n, weights = shape[0], data.astype(np.float64)
     directed = not _is_symmetric(rows, columns, weights, n)
     # A symmetric matrix has every edge twice: half of it is enough, and nothing counts as repeated.

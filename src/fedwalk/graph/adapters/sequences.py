@@ -63,6 +63,8 @@ def from_dict(source: Mapping[Any, Any], fields: Fields) -> Graph:
     for node in source:
         check_node(node, "dictionary")
         ids[node] = len(ids)
+    if fields.weight is not None and not any(_has_attribute(row, fields.weight) for row in source.values()):
+        raise InputError(f"no edge of the dictionary has the attribute {fields.weight!r} (weight=…); check its name")
     weights: dict[Edge, float] = {}
     for node, neighbours in source.items():
         for neighbour, weight in _listed(node, neighbours, fields.weight or "weight"):
@@ -101,6 +103,16 @@ def _listed(node: Hashable, neighbours: Any, key: str) -> Iterable[tuple[Any, fl
     if isinstance(neighbours, str | bytes) or not isinstance(neighbours, Iterable):
         raise InputError(f"the neighbours of {node!r} are {neighbours!r}; expected a list, set or dictionary of nodes")
     return [(one, 1.0) for one in neighbours]
+
+
+def _has_attribute(neighbours: Any, key: str) -> bool:
+    """Whether an edge to one of the neighbours, or one of several parallel edges, has this attribute."""
+    edges = (
+        [value for value in neighbours.values() if isinstance(value, Mapping)]
+        if isinstance(neighbours, Mapping)
+        else []
+    )
+    return any(key in edge or _has_attribute(edge, key) for edge in edges)
 
 
 def _weight(u: Hashable, v: Hashable, value: Any, key: str) -> float:

@@ -24,7 +24,8 @@ def from_frame(source: Any, fields: Fields) -> Graph:
     columns = choose_columns(names, fields, "data frame")
     one, other = (_values(source, names, place) for place in (columns.source, columns.target))
     weights = None if columns.weight is None else _values(source, names, columns.weight)
-    return from_columns(one, other, _numbers(weights), columns)
+    named = "" if columns.weight is None else f"data frame: the column {names[columns.weight]!r}"
+    return from_columns(one, other, _numbers(weights, named), columns)
 
 
 def from_arrow_table(source: Any, fields: Fields) -> Graph:
@@ -42,7 +43,7 @@ def from_arrow(names: Sequence[str], select: Callable[[list[str]], Any], fields:
     places = [columns.source, columns.target, *([] if columns.weight is None else [columns.weight])]
     table = select([names[place] for place in places])
     one, other, *rest = (table.column(names[place]) for place in places)
-    weights = _numbers(rest[0].to_numpy() if rest else None)
+    weights = _numbers(rest[0].to_numpy() if rest else None, f"{origin}: the column {names[places[-1]]!r}")
     for place, column in zip(places, (one, other), strict=False):
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
@@ -114,11 +115,14 @@ def _plain(column: Any) -> NDArray[Any]:
     return values if values.dtype.kind in "iufb" else np.array([*column.to_pylist(), None], object)[:-1]
 
 
-def _numbers(weights: NDArray[Any] | None) -> NDArray[Any] | None:
-    """The weights, if they are numbers."""
+def _numbers(weights: NDArray[Any] | None, column: str) -> NDArray[Any] | None:
+    """The weights, if they are numbers; otherwise the error begins with `column`."""
     if weights is None or weights.dtype.kind in "iufb":
         return weights
     try:
         return weights.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"the weights are of type {weights.dtype}; expected numbers") from None
+        raise InputError(
+            f"{column} is read as the weight, but has values that aren't numbers ({weights.dtype}); convert them, "
+            "choose another column with --weight (in Python: weight=…), or rename or drop this one"
+        ) from None

@@ -20,9 +20,11 @@ from fedwalk.graph.formats.networkx_text import is_networkx_text, read_networkx_
 from fedwalk.graph.graph import Graph
 from fedwalk.graph.names import is_integer, number_nodes, parse_names
 from fedwalk.graph.sources import Content
-from fedwalk.graph.text import SEPARATORS, Text, text_of
+from fedwalk.graph.text import SEPARATORS, Text, split_line, text_of
+from fedwalk.util.text import counted
 
 _LEADING_COMMENTS = re.compile(rb"\A(?:[ \t]*(?:[#%][^\n]*)?\n)*")
+_COMMENT = re.compile(rb"^[ \t]*([#%][^\n]*)", re.MULTILINE)
 _LEADING_ZERO = re.compile(rb"\b0[0-9]")
 _EXPECTED = "expected 'vertex vertex' or 'vertex vertex weight'"
 
@@ -44,6 +46,7 @@ def read_edgelist(content: Content, fields: Fields) -> Graph:
     separator = _separator(text, fields)
     header, columns, notes = _header(text, separator, fields)
     body = _body(text, header)
+    notes += _skipped(body, separator, text)
     graph = read_with_arrow(body, separator, columns, notes, str(text.path)) if separator is not None else None
     if graph is None and not header:
         graph = _read_integers(body, separator, notes)
@@ -81,28 +84,43 @@ def _weight(field: bytes) -> float | None:
 def _is_header(first: list[bytes], others: list[list[bytes]], separator: bytes | None, fields: Fields) -> bool:
     """Whether the first line names the columns.
 
-    It does if it has well-known names, or those that the user chose. In a file with tabs, commas or semicolons it also
-    does if it has words and all further lines have integers: a single vertex with a word as its name is unlikely.
+    It does if it has the names that the user chose, or well-known ones that aren't vertices in the further lines. In a
+    file with tabs, commas or semicolons it also does if it has words and all further lines have integers: a single
+    vertex with a word as its name is unlikely.
     """
     words = [field.decode() for field in first]
-    if known_header(words) or not {fields.source, fields.target, fields.weight}.isdisjoint(words):
+    if not {fields.source, fields.target, fields.weight}.isdisjoint(words):
         return True
+    if known_header(words):
+        return _vertex_in(first, others) is None
     ends = [field.decode() for row in others for field in row[:2]]
     above_integers = bool(ends) and all(map(is_integer, ends)) and not any(map(_is_number, first))
     return separator is not None and above_integers and len(first) >= 2
+
+
+def _vertex_in(first: list[bytes], others: list[list[bytes]]) -> bytes | None:
+    """A vertex of the first line, if it could be an edge, that the further lines mention too."""
+    if not _is_edge(first):
+        return None
+    vertices = {field for row in others for field in row[:2]}
+    return next((name for name in first[:2] if name in vertices), None)
 
 
 def _header(text: Text, separator: bytes | None, fields: Fields) -> tuple[int, EdgeColumns | None, tuple[str, ...]]:
     """The line number of the header (0 if there is none), the columns to read, and notes."""
     number, first = next(text.rows(separator), (0, []))
     words = [field.decode() for field in first]
-    if not first or not _is_header(first, text.sample(separator)[1:], separator, fields):
+    others = text.sample(separator)[1:]
+    shown = (separator or b" ").join(first).decode()
+    if not first or not _is_header(first, others, separator, fields):
         if fields.named or fields.weight is not None:
             chosen = fields.source or fields.target or fields.weight
             raise text.error(number or 1, f"no header with a column {chosen!r}; the line is {' '.join(words)[:60]!r}")
-        return 0, None, ()
+        vertex = _vertex_in(first, others) if known_header(words) else None
+        if vertex is None:
+            return 0, None, ()
+        return 0, None, (f"the first line '{shown}' is an edge: {vertex.decode()!r} is a vertex in other lines too",)
     columns = choose_columns(words, fields, f"{text.path}, line {number}")
-    shown = (separator or b" ").join(first).decode()
     notes = (f"the header '{shown}' was skipped",)
     return number, columns, notes if columns.note is None else (*notes, columns.note)
 
@@ -120,6 +138,18 @@ def _body(text: Text, header: int) -> bytes:
     """The text after its header and the comments at its beginning."""
     start = sum(map(len, islice(io.BytesIO(text.data), header)))
     return _LEADING_COMMENTS.sub(b"", text.data[start:], count=1)
+
+
+def _skipped(body: bytes, separator: bytes | None, text: Text) -> tuple[str, ...]:
+    """A note about comments between the edges that have as many columns: the name of a vertex may begin with # or %."""
+    if b"#" not in body and b"%" not in body:
+        return ()
+    first = next(text.rows(separator), (0, []))[1]
+    count = sum(len(split_line(line.strip(), separator)) == len(first) for line in _COMMENT.findall(body))
+    if not count:
+        return ()
+    lines = counted(count, "comment line", "comment lines")
+    return (f"{lines} skipped after the first edge, with as many columns; a line of an edge can't begin with # or %",)
 
 
 def _read_integers(body: bytes, separator: bytes | None, notes: tuple[str, ...]) -> Graph | None:

@@ -31,6 +31,11 @@ def read_gml(content: Content, fields: Fields) -> Graph:
         try:
             return networkx.read_gml(io.BytesIO(content.data))
         except networkx.NetworkXError as error:
+            if str(error).startswith("node label") and "duplicated" in str(error):
+                raise InputError(
+                    f"{content.path}: {error}; give every node a label of its own, or remove all labels, so that the "
+                    "nodes are named by their ids"
+                ) from None
             if "no 'label' attribute" not in str(error):
                 raise
             return networkx.read_gml(io.BytesIO(content.data), label="id")
@@ -45,6 +50,8 @@ def _read(content: Content, fields: Fields, name: str, parse: Callable[[Any], An
         raise InputError(f"{content.path}: reading {name} needs networkx: {install_hint('formats')}") from None
     try:
         parsed = parse(networkx)
+    except InputError:
+        raise
     # The parsers raise their own errors, those of the XML library and, for damaged files, KeyError and others.
     except Exception as error:
         raise InputError(f"{content.path}: not a readable {name} file ({brief(error)}); write it again") from error

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from array import array
 from itertools import islice
 from typing import Any
@@ -15,23 +16,42 @@ from fedwalk.graph.graph import Graph
 from fedwalk.graph.names import parse_names
 from fedwalk.graph.text import SAMPLE, Text
 
-_LINE = re.compile(rb"([^{]*[^{\s])[\s,;]+(\{.*\})")
-
 
 def is_networkx_text(text: Text) -> bool:
     """Whether each of the first lines ends with a dictionary."""
     lines = [b" ".join(row) for _, row in islice(text.rows(None), SAMPLE)]
-    return bool(lines) and all(_LINE.fullmatch(line) for line in lines)
+    return bool(lines) and all(_split(line) for line in lines)
+
+
+def _split(line: bytes) -> tuple[bytes, bytes] | None:
+    """The two vertices and the dictionary of a line; None unless white space, a comma or a semicolon is between them.
+
+    Not with a regular expression, which would try every comma of a long line as the beginning of the separator.
+    """
+    if not line.endswith(b"}") or b"{" not in line:
+        return None
+    before, brace, after = line.partition(b"{")
+    vertices = before.rstrip()
+    if vertices == before:
+        if not before.endswith((b",", b";")):
+            return None
+        vertices = before[:-1].rstrip()
+    return (vertices, brace + after) if vertices else None
 
 
 def read_networkx_text(text: Text, fields: Fields) -> Graph:
     """Read the edges; the weight is the attribute `weight`, or the one that the user chose."""
+    if fields.named:
+        raise InputError(
+            f"{text.path}: --source and --target name columns of a table, but the file is an edge list of networkx "
+            "('vertex vertex {attributes}'); leave them out"
+        )
     ids: dict[bytes, int] = {}
     ends, weights = array("q"), array("d")
     attributes = _Attributes(fields.weight or "weight")
     for number, row in text.rows(None):
-        line = _LINE.fullmatch(b" ".join(row))
-        names = [] if line is None else re.split(rb"[,;]", line[1]) if re.search(rb"[,;]", line[1]) else line[1].split()
+        line = _split(b" ".join(row))
+        names = [] if line is None else re.split(rb"[,;]", line[0]) if re.search(rb"[,;]", line[0]) else line[0].split()
         if line is None or len(names) != 2 or not all(map(bytes.strip, names)):
             shown = b" ".join(row).decode()[:60]
             raise text.error(
@@ -39,7 +59,7 @@ def read_networkx_text(text: Text, fields: Fields) -> Graph:
             )
         ends.extend(ids.setdefault(name.strip(), len(ids)) for name in names)
         try:
-            weights.append(attributes.weight(line[2]))
+            weights.append(attributes.weight(line[1]))
         except InputError as error:
             raise text.error(number, str(error)) from None
     if fields.weight is not None and fields.weight not in attributes.seen:
@@ -74,12 +94,13 @@ class _Attributes:
     def _parse(self, literal: bytes) -> float:
         try:
             attributes: Any = ast.literal_eval(literal.decode())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        # TypeError: a key that can't be hashed.
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             attributes = None
         if not isinstance(attributes, dict):
             raise InputError(f"{literal.decode()[:60]!r} isn't a dictionary of attributes; fix or remove the line")
         self.seen |= set(map(str, attributes))
         value = attributes.get(self.name, 1)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise InputError(f"the weight {value!r} isn't a finite number ≥ 0; fix it or remove the attribute")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+            raise InputError(f"the weight {value!r:.60} isn't a finite number ≥ 0; fix it or remove the attribute")
         return float(value)
