@@ -144,7 +144,8 @@ def test_every_kind_of_graph_gives_the_same_vectors(network_file: Path) -> None:
     pairs = np.loadtxt(network_file, dtype=np.int64)
     tied = nx.Graph()
     tied.add_edges_from(pairs.tolist())
-    sources: tuple[Any, ...] = (network_file, str(network_file), pairs, tied)
+    # As a list: in an array, the numbers 0 … n−1 are positions.
+    sources: tuple[Any, ...] = (network_file, str(network_file), pairs.tolist(), tied)
     fitted = [FedWalk(**SETTINGS).fit_transform(source) for source in sources]
     assert len({embedding.vectors.tobytes() for embedding in fitted}) == 1
     assert {tuple(embedding) for embedding in fitted} == {tuple(tied)}

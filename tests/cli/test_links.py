@@ -73,11 +73,11 @@ def score(scoring: str, auc: float) -> LinkScore:
     [
         ({"degree product": 0.93, "common neighbours": 0.81},
          "Degree product (AUC 0.930) beats the vectors (hadamard, 0.880): on this graph popularity predicts links "
-         "better than the embedding. Computing it takes the training graph, which no party of a federation has."),
+         "better than the embedding. Computing it takes the training graph, which no party of a federation is given."),
         ({"degree product": 0.9, "Adamic–Adar": 0.95},
          "Adamic–Adar (AUC 0.950) and degree product (0.900) beat the vectors (hadamard, 0.880): on this graph common "
          "neighbours predict links better than the embedding. Computing them takes the training graph, which no party "
-         "of a federation has."),
+         "of a federation is given."),
         ({"degree product": 0.7, "common neighbours": 0.88},
          "No baseline beats the vectors (hadamard, AUC 0.880); the strongest is common neighbours (0.880)."),
     ],

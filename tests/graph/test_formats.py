@@ -301,7 +301,7 @@ def test_a_large_table_is_read_by_arrow(tmp_path: Path, monkeypatch: pytest.Monk
     pairs = np.random.default_rng(0).integers(0, 3000, (150_000, 2))
     path.write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in pairs.tolist()))
     monkeypatch.setattr("fedwalk.graph.formats.edgelist._read_carefully", None)
-    assert same_graph(load_graph(path), load_graph(pairs))
+    assert same_graph(load_graph(path), load_graph(pairs.tolist()))
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_fingerprint_sees_structure_names_order_and_weights_and_nothing_else() -
     assert graph.fingerprint() == load_graph(pairs[:, ::-1][:, ::-1]).fingerprint()
     assert graph.fingerprint() == graph.with_labels(None).fingerprint()
     weighted = dataclasses.replace(graph, weights=np.array([1.0, 1.0, 2.0, 2.0]))
-    others = [load_graph(np.array([[0, 1], [0, 2]])), load_graph(pairs + 1), load_graph(pairs[::-1]), weighted]
+    others = [load_graph(np.array([[0, 1], [0, 2]])), load_graph(pairs + 1), load_graph(pairs[::-1].tolist()), weighted]
     others.append(load_graph(pairs.astype("U2")))
     prints = {graph.fingerprint(), *(other.fingerprint() for other in others)}
     assert len(prints) == 6
