@@ -11,50 +11,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
-from scipy.io import savemat
 
 from fedwalk.cli import main
-from fedwalk.errors import InputError, SettingsError
+from fedwalk.errors import SettingsError
 from fedwalk.evaluation import BASELINES, score_baseline, split_edges
-from fedwalk.experiments import figure_5, trials
+from fedwalk.experiments import trials
 from fedwalk.experiments.outcome import (
     CLOSE,
     DIFFERS,
     REPRODUCED,
     UNTESTED,
     VERDICTS,
-    Chart,
     Claim,
     Outcome,
-    Results,
-    Series,
     Table,
-    compare,
-    for_seeds,
-    over_seeds,
-    percent,
-    spread,
-    trials_of,
 )
-from fedwalk.experiments.plots import draw
 from fedwalk.experiments.publish import Edition, publish, read_claims, summary
 from fedwalk.experiments.reproduce import EXPERIMENTS, chosen, reproduce
-from fedwalk.experiments.setup import BLOGCATALOG, Setup, set_up
+from fedwalk.experiments.setup import Setup
 from fedwalk.experiments.theorems import noise_excess
-from fedwalk.experiments.trials import Measured, Trial, Trials, plan
 from fedwalk.graph import social_network
-from fedwalk.graph.graph import Labels, edge_pairs
-from fedwalk.settings import Settings
-
-
-@pytest.fixture(scope="module")
-def small() -> Setup:
-    graph = social_network(vertices=150, mean_degree=8, communities=3, mixing=0.3, seed=5)
-    return Setup(
-        "Small & <generated>", graph, None, (0.2, 0.5), (0.2, 0.5), (2, 5), (1, 2), (0.5, 4.0), (0.0, 0.4),
-        seeds=2, splits=2, threads=1,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -222,110 +198,6 @@ def test_finished_trials_are_not_run_again(small: Setup, folder: Path, monkeypat
         reproduce(other, chosen("5"), folder, command="")
 
 
-def test_a_damaged_trial_is_run_again(small: Setup, tmp_path: Path) -> None:
-    cached = Trials(small, tmp_path)
-    trial = Trial(Settings(num_walks=1, walk_length=5, dim=2, num_bins=2), (0.5,))
-    first = cached.measure([trial])
-    (file,) = tmp_path.iterdir()
-    file.write_text(file.read_text(encoding="utf-8")[:40], encoding="utf-8")
-    assert cached.measure([trial]).keys() == first.keys()
-    assert "measured" in json.loads(file.read_text(encoding="utf-8"))
-
-
-def test_a_trial_keeps_the_scores_that_another_figure_requested(small: Setup, tmp_path: Path) -> None:
-    settings = Settings(num_walks=1, walk_length=5, dim=2, num_bins=2)
-    for ratio in (0.2, 0.5):
-        Trials(small, tmp_path).measure([Trial(settings, (ratio,))])
-    (file,) = tmp_path.iterdir()
-    scores = json.loads(file.read_text(encoding="utf-8"))["measured"]["scores"]
-    assert scores.keys() == {f"{name}@{ratio}" for name in ("micro_f1", "macro_f1") for ratio in (0.2, 0.5)}
-
-
-def test_trials_are_merged_and_those_with_the_same_tree_follow_each_other() -> None:
-    a, b = Settings(epsilon=1.0), Settings(epsilon=2.0)
-    merged = plan([Trial(a, (0.1,)), Trial(b, (0.1,)), Trial(replace(a, predict=0.0)), Trial(a, (0.5,))])
-    assert [trial.settings.epsilon for trial in merged] == [1.0, 1.0, 2.0]
-    assert merged[[trial.settings for trial in merged].index(a)].ratios == (0.1, 0.5)
-
-
-def test_sharing_a_tree_changes_no_walk(small: Setup, tmp_path: Path) -> None:
-    # Two trials of one Trials object share bins, vectors, tree and encoder; alone, the second computes its own.
-    pair = [Trial(Settings(num_walks=2, predict=p, dim=2, threads=1), (0.5,)) for p in (0.4, 0.0)]
-    together = Trials(small, tmp_path / "a").measure(pair)
-    alone = Trials(small, tmp_path / "b").measure(pair[:1])
-    key = (pair[0].settings, 0.0)
-    assert together[key].scores == alone[key].scores
-    assert together[key].hops_per_walk == alone[key].hops_per_walk
-
-
-def synthetic(setup: Setup, change: float) -> Results:
-    """FedWalk's scores `change` percent off DeepWalk's."""
-    measured = {}
-    for method, settings_ in figure_5.METHODS.items():
-        for seed, settings in enumerate(for_seeds(setup, settings_)):
-            factor = 1 + change / 100 if method == "FedWalk" else 1.0
-            scores = {f"{s}@{r:g}": (0.4 + 0.001 * seed) * factor for s in figure_5.SCORES for r in setup.ratios}
-            measured[settings, 0.0] = Measured(scores, 30.0, 100.0, 1.0, 6000, 20_000)
-    return Results(setup, measured)
-
-
-@pytest.mark.parametrize(("change", "verdict"), [(-1.8, "reproduced"), (-2.7, "reproduced"), (-3.0, "differs")])
-def test_a_claim_is_judged_by_the_stated_rule(small: Setup, change: float, verdict: str) -> None:
-    setup = replace(small, dataset="blogcatalog", ratios=BLOGCATALOG[0])
-    claims = figure_5.claims(setup, synthetic(setup, change))
-    micro = next(claim for claim in claims if claim.what.startswith("micro-F1") and "blogcatalog" in claim.what)
-    assert (micro.paper, micro.verdict) == ("-1.80 %", verdict)
-    assert {claim.verdict for claim in claims if "flickr" in claim.what} == {"can't be tested"}
-
-
-def test_one_seed_has_no_deviation(small: Setup) -> None:
-    assert (spread([50.0, 52.0]), percent([-1.0, -3.0])) == ("51.00 ± 1.00", "-2.00 ± 1.00 %")
-    assert (spread([50.0]), percent([-1.0])) == ("50.00", "-1.00 %")
-    setup = replace(small, seeds=1)
-    (settings,) = for_seeds(setup, {})
-    results = Results(setup, {(settings, 0.0): Measured({"micro_f1@0.5": 0.4}, 0.0, 0.0, 0.0, 0, 0)})
-    assert results.mean({}, "micro_f1@0.5") == (0.4, None)
-    assert (over_seeds(small), over_seeds(setup)) == ("± the standard deviation over 2 seeds", "from one seed")
-
-
-def test_a_chart_of_one_seed_has_no_error_bars(tmp_path: Path) -> None:
-    for name, half in (("one", None), ("two", 0.1)):
-        chart = Chart(name, "F1", "p", "F1", [Series("a", [0.1, 0.2], [0.5, 0.6], [half, half])])
-        drawing = draw(chart, tmp_path)[1].read_text(encoding="utf-8")
-        _, bars = drawing.split('id="LineCollection_1">', 1)
-        assert ("<path d=" in bars[: bars.index("</g>")]) == (half is not None)
-
-
-def test_a_wide_spread_widens_the_tolerance() -> None:
-    assert compare("", "", 5.0, [0.0, 4.0], "").verdict == "reproduced"
-    assert compare("", "", 5.0, [1.9, 2.1], "").verdict == "differs"
-
-
-@pytest.mark.parametrize(
-    ("ours", "verdict"), [(-8.9, "reproduced"), (-8.6, "close"), (-12.3, "close"), (-7.4, "differs")]
-)
-def test_a_claim_is_close_within_a_quarter_of_the_papers_number(ours: float, verdict: str) -> None:
-    assert compare("", "", -9.9, [ours], "").verdict == verdict
-
-
-def test_claims_can_be_read_back_with_the_testable_ones_first(small: Setup, tmp_path: Path) -> None:
-    claims = [
-        Claim("Fig. 1", 'a "b", c', "1", "–", "can't be tested", ""),
-        Claim("Fig. 2", "d", "1", "2", "differs", ""),
-    ]
-    outcome = Outcome("x", "X", "text | pipe", [Table("t", "T", ["a|b"], [["c"]])], [], claims)
-    publish(Edition(small, [outcome], "cmd", date(2026, 1, 2)), tmp_path)
-    assert [row[0] for row in read_claims(tmp_path)] == ["Fig. 2", "Fig. 1"]
-    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert "a\\|b" in summary
-    assert "2026-01-02. Made by `cmd`." in summary
-
-
-def test_the_default_and_a_sweeps_last_value_are_one_trial(small: Setup) -> None:
-    swept = trials_of(small, [{"num_bins": small.usual_bins}], (0.5,))
-    assert {trial.settings for trial in swept} == {trial.settings for trial in trials_of(small, [{}], (0.5,))}
-
-
 def test_noise_adds_less_than_the_sharper_bound_while_rows_keep_their_order(small: Setup) -> None:
     (in_order, sorted_again), (printed, sharper) = noise_excess(small.graph, small.usual_bins, epsilon=2.0)
     assert 0 < in_order <= sharper < printed
@@ -336,67 +208,6 @@ def test_noise_adds_less_than_the_sharper_bound_while_rows_keep_their_order(smal
 def test_an_unknown_figure_is_refused_with_the_list_of_known_ones(figure: str) -> None:
     with pytest.raises(SettingsError, match=r"choose from 5, 6, 7, 8, 9, theorems, frontier, links, ldp, all"):
         chosen(figure)
-
-
-def test_flickr_is_offered_as_a_generated_graph_where_it_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FEDWALK_DATA", str(tmp_path))
-    with pytest.raises(InputError, match=r"fedwalk data get flickr.*flickr-like, a generated graph"):
-        set_up("flickr")
-
-
-def test_a_graph_without_labels_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "graph.edges"
-    path.write_text("0 1\n1 2\n2 0\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"has no labels.*--labels FILE"):
-        set_up(str(path))
-
-
-@pytest.fixture
-def unlabelled(tmp_path: Path, small: Setup) -> tuple[Path, Path]:
-    """A graph file without labels, and a file of labels."""
-    names = small.graph.names.tolist()
-    graph, labels = tmp_path / "graph.edges", tmp_path / "groups.txt"
-    graph.write_text("".join(f"{names[u]} {names[v]}\n" for u, v in edge_pairs(small.graph)), encoding="utf-8")
-    labels.write_text("".join(f"{name} {'ab'[i % 2]}\n" for i, name in enumerate(names)), encoding="utf-8")
-    return graph, labels
-
-
-def test_labels_may_come_from_a_file(unlabelled: tuple[Path, Path]) -> None:
-    graph, labels = unlabelled
-    setup = set_up(str(graph), labels=labels)
-    assert setup.graph.labels is not None
-    assert (setup.title, setup.graph.labels.names) == ("graph.edges", ("a", "b"))
-
-
-def test_other_labels_are_named_and_make_a_dataset_another_graph(
-    small: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # No checksum of Flickr is published, so any file can take its place.
-    monkeypatch.setenv("FEDWALK_DATA", str(tmp_path))
-    assert small.graph.labels is not None
-    ends = np.concatenate((edge_pairs(small.graph), edge_pairs(small.graph)[:, ::-1])).T
-    matrix = sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)))
-    savemat(tmp_path / "flickr.mat", {"network": matrix.tocsc(), "group": small.graph.labels.indicator.tocsc()})
-    labels = tmp_path / "mine.txt"
-    setup = set_up("flickr")
-    labels.write_text(f"{setup.graph.names[0]} a\n", encoding="utf-8")
-    assert (setup.title, setup.dataset) == ("Flickr", "flickr")
-    other = set_up("flickr", labels=labels)
-    assert (other.title, other.dataset) == ("Flickr, labels from mine.txt", None)
-
-
-def test_a_trial_with_other_labels_is_another_trial(small: Setup, tmp_path: Path) -> None:
-    assert small.graph.labels is not None
-    names = tuple(reversed(small.graph.labels.names))
-    fewer = sparse.csr_array(small.graph.labels.indicator.toarray() * (np.arange(len(names)) > 0))
-    trial = Trial(Settings(num_walks=1, walk_length=5, dim=2, num_bins=2), (0.5,))
-    for labels in (small.graph.labels, Labels(fewer, small.graph.labels.names)):
-        Trials(replace(small, graph=small.graph.with_labels(labels)), tmp_path).measure([trial])
-    assert len(list(tmp_path.iterdir())) == 2
-    renamed = small.graph.with_labels(Labels(small.graph.labels.indicator, names))
-    assert len({trials.labels_digest(graph) for graph in (small.graph, renamed, small.graph.with_labels(None))}) == 3
 
 
 def test_the_command_line_names_the_labels(
@@ -411,14 +222,6 @@ def test_the_command_line_names_the_labels(
     assert "These experiments cover 6 claims of the paper, and all could be tested." in capsys.readouterr().out
     command = "fedwalk reproduce graph.edges --labels groups.txt --figure theorems --seeds 1 --num-walks 1"
     assert json.loads((out / "results.json").read_text(encoding="utf-8"))["command"] == command
-
-
-def test_generated_graphs_say_so_in_their_title() -> None:
-    setup = set_up("citation-like", num_walks=10)
-    assert "generated" in setup.title
-    assert setup.dataset is None
-    assert setup.walks == (10,)
-    assert np.array_equal(setup.graph.indices, set_up("citation-like").graph.indices)
 
 
 def test_the_command_writes_a_page_and_prints_the_claims(
