@@ -2,9 +2,10 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import indent
@@ -38,17 +39,22 @@ class Running:
     server: ExitStack = field(default_factory=ExitStack)
     holders: dict[str, ExitStack] = field(default_factory=dict)
     started: dict[str, Started] = field(default_factory=dict)
+    changing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a party is killed or started. A thread may kill one, and the test sees that its process has ended
+    before that thread has closed its stack: without the lock it would close the stack of the party's next process."""
 
     def start_server(self) -> None:
-        self.server = ExitStack()
-        self.started["server"] = self.server.enter_context(running_server(self.federation.server))
+        with self.changing:
+            self.server = ExitStack()
+            self.started["server"] = self.server.enter_context(running_server(self.federation.server))
 
     def start_holder(self, name: str) -> None:
         """Start a holder, or restart it."""
-        if name in self.holders:
-            self.holders[name].close()
-        self.holders[name] = ExitStack()
-        self.started[name] = self.holders[name].enter_context(running_holder(self.folder(name)))
+        with self.changing:
+            if name in self.holders:
+                self.holders[name].close()
+            self.holders[name] = ExitStack()
+            self.started[name] = self.holders[name].enter_context(running_holder(self.folder(name)))
 
     def start_all(self) -> None:
         self.start_server()
@@ -73,13 +79,15 @@ class Running:
 
     def kill(self, name: str) -> None:
         """Kill a party's process and all that it started with SIGKILL."""
-        for process in tagged(self.started[name].tag):
-            os.kill(process.pid, signal.SIGKILL)
-        stop_tagged(self.started[name].tag, grace=0)
-        (self.server if name == "server" else self.holders[name]).close()
+        with self.changing:
+            for process in tagged(self.started[name].tag):
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            stop_tagged(self.started[name].tag, grace=0)
+            (self.server if name == "server" else self.holders[name]).close()
 
     def stop(self) -> None:
-        with ExitStack() as stack:
+        with self.changing, ExitStack() as stack:
             for one in (self.server, *self.holders.values()):
                 stack.callback(one.close)
 
