@@ -255,7 +255,7 @@ def test_a_holder_knows_no_server() -> None:
 CHOOSING = {
     "fedwalk.protocols.registry": "it is the list of our protocols",
     "fedwalk.protocols.settings": "the default of the setting `protocol`",
-    "fedwalk.estimators": "the default of the parameter `protocol`, which is that of the settings",
+    "fedwalk.estimators.fedwalk": "the default of the parameter `protocol`, which is that of the settings",
     "fedwalk.cli.demo": "the demo compares two protocols",
     "fedwalk.cli.reproduce": "an experiment is named like the protocol that it measures",
     "fedwalk.experiments.figure_5": "the paper's experiments compare given protocols",

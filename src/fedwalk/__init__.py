@@ -11,10 +11,9 @@ from fedwalk._version import __version__
 if TYPE_CHECKING:
     from fedwalk.embedding import Embedding
     from fedwalk.errors import FedWalkError, FedWalkWarning
-    from fedwalk.estimators import DeepWalk, FedWalk
+    from fedwalk.estimators import DeepWalk, FedWalk, NodeEmbedding
     from fedwalk.evaluation import evaluate
     from fedwalk.graph import Graph, Labels, load_graph, load_labels, social_network
-    from fedwalk.node_embedding import NodeEmbedding
     from fedwalk.protocols.paper.walks import expected_hops
     from fedwalk.settings import Settings
 
@@ -30,7 +29,7 @@ _HOME = {  # the module that defines each public name
     "social_network": "graph",
     "DeepWalk": "estimators",
     "FedWalk": "estimators",
-    "NodeEmbedding": "node_embedding",
+    "NodeEmbedding": "estimators",
     "expected_hops": "protocols.paper.walks",
     "Settings": "settings",
 }

@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 from fedwalk.embedding import Embedding
 from fedwalk.errors import InputError
-from fedwalk.estimators import DeepWalk, FedWalk
+from fedwalk.estimators.deepwalk import DeepWalk
+from fedwalk.estimators.fedwalk import FedWalk
 from fedwalk.graph import Graph, load_graph
 from fedwalk.graph.names import Nodes
 from fedwalk.settings import Settings

@@ -13,8 +13,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedwalk import DeepWalk, FedWalk, NodeEmbedding, evaluate, load_graph, node_embedding
+from fedwalk import DeepWalk, FedWalk, NodeEmbedding, evaluate, load_graph
 from fedwalk.errors import InputError, SettingsError
+from fedwalk.estimators import node_embedding
 
 SMALL: dict[str, Any] = {"num_walks": 8, "walk_length": 20, "dim": 16, "threads": 1}
 
