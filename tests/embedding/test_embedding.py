@@ -187,7 +187,12 @@ def test_nodes_of_any_kind_are_found_and_come_back_as_they_were() -> None:
     assert (0, np.int64(1)) in e
     assert e["(0, 1)"].argmax() == 0
     assert [0, 1] not in e
-    assert True not in Embedding([1, 2], np.eye(2))
+
+
+def test_a_truth_value_is_no_node_of_an_embedding_of_integers() -> None:
+    e = Embedding([1, 2], np.eye(2))
+    for value in (True, np.True_):
+        assert value not in e
 
 
 def test_several_nodes_at_once_may_be_a_list_an_array_or_a_series() -> None:

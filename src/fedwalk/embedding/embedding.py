@@ -184,8 +184,8 @@ class Embedding:
         return row
 
     def _row(self, node: Any) -> int | None:
-        node = node.item() if isinstance(node, np.ndarray) and node.ndim == 0 else node
         """The row of a node. 20 and "20" are the same one: names in files are text, and often typed as such."""
+        node = node.item() if isinstance(node, np.ndarray) and node.ndim == 0 else node
         try:
             row = None if isinstance(node, bool | np.bool_) else self._rows.get(node)
         except TypeError:
