@@ -61,7 +61,7 @@ class NodeEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("NodeEmbedding: there is no graph. Give it as NodeEmbedding(graph, …).")
         model = clone(self.estimator) if self.estimator is not None else FedWalk()
         if self.estimator is not None:
-            # `clone` copies its parameters, and a copy of a callback would tell nobody.
+            # `clone` deep-copies the parameters; progress must go to the caller's own object, not to a copy of it.
             model.on_progress = self.estimator.on_progress
         self.embedding_ = _kept_or_made(model, load_graph(self.graph))
         return self

@@ -1,4 +1,4 @@
-"""Labels of a graph's vertices, from a file or from whatever Python object holds them.
+"""Read the labels of a graph's vertices from a file or a Python object: a dict, a Series, a sequence or a matrix.
 
 Labels that can't belong to the graph are refused: scores on them would look plausible, but mean nothing.
 """
