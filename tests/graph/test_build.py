@@ -11,7 +11,7 @@ from fedwalk.graph.build import from_edges
 from helpers.graph_files import Pairs, edge_lists, neighbour_lists, reference
 
 
-def build(pairs: Pairs, n: int, directed: bool = False, weights: list[float] | None = None) -> Graph:
+def build(pairs: Pairs, n: int, directed: bool | None = False, weights: list[float] | None = None) -> Graph:
     ends = np.array(pairs, np.int64).reshape(-1, 2)
     given_weights = None if weights is None else np.array(weights)
     return from_edges(ends[:, 0], ends[:, 1], np.arange(n), directed=directed, weights=given_weights)
@@ -23,6 +23,20 @@ def test_neighbour_lists_and_counts_match_the_reference(pairs: Pairs, directed: 
     expected = reference(pairs, 12, directed)
     assert neighbour_lists(graph) == expected.neighbours
     assert graph.cleaning == Cleaning(expected.self_loops, expected.repeats, directed, False)
+
+
+@given(edge_lists())
+def test_edges_of_unknown_kind_are_directed_if_some_come_in_both_directions(pairs: Pairs) -> None:
+    arcs = {(u, v) for u, v in pairs if u != v}
+    reversed_too = sum((v, u) in arcs for u, v in arcs)
+    graph, same = (build(pairs, 12, directed) for directed in (None, 0 < reversed_too < len(arcs)))
+    assert (graph.cleaning, graph.notes, graph.fingerprint()) == (same.cleaning, same.notes, same.fingerprint())
+
+
+def test_an_arc_of_weight_0_is_no_reverse_of_another() -> None:
+    arcs = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    assert build(arcs, 3, None, [2, 2, 3, 0]).cleaning == Cleaning(directed=True, weighted=True, zero_weights=1)
+    assert build(arcs, 3, None, [2, 2, 3, 5]).cleaning == Cleaning(weighted=True)
 
 
 @given(edge_lists())

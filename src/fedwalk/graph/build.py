@@ -22,7 +22,7 @@ def from_edges(
     *,
     nodes: Nodes | None = None,
     weights: NDArray[np.float64] | None = None,
-    directed: bool = False,
+    directed: bool | None = False,
     labels: Labels | None = None,
     notes: tuple[str, ...] = (),
 ) -> Graph:
@@ -40,8 +40,9 @@ def from_edges(
         One per edge. The weights of a repeated edge, and of the two directions of an edge, are added up; a list that
         has every edge in both directions gives their mean. An edge of weight 0 is dropped. If all weights are 1, the
         graph is unweighted, and a repeated edge counts once.
-    directed : bool
-        Whether the input has arcs. An arc and its reverse then make one edge and don't count as a repeat.
+    directed : bool or None
+        Whether the input has arcs. An arc and its reverse then make one edge and don't count as a repeat. None if it
+        isn't known: the edges are then directed if some of them come in both directions and others don't.
     labels : Labels, optional
         One row per vertex.
     notes : tuple of str
@@ -75,7 +76,10 @@ def from_edges(
         arcs = np.sort(arcs)
     once = distinct(arcs)
     edges = distinct(once >> 1)
-    mirrored = len(edges) > 0 and len(once) == 2 * len(edges)
+    both_ways = len(once) - len(edges)
+    mirrored = 0 < both_ways == len(edges)
+    if directed is None:
+        directed = 0 < both_ways < len(edges)
     # A file that lists every edge in both directions repeats none of them.
     repeats = len(arcs) - (len(once) if directed or mirrored else len(edges))
     cleaning = Cleaning(loops, repeats, directed, weights is not None, zeros)

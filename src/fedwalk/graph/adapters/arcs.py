@@ -37,15 +37,6 @@ def from_arcs(
     if count < 1:
         raise InputError("the graph has no vertices")
     check_plausible(count, len(source), "edge_index")
-    one, other = source.astype(np.int64), target.astype(np.int64)
-    partly = _partly_mirrored(one, other, count)
-    return from_edges(one, other, np.arange(count), weights=weights, directed=partly)
-
-
-def _partly_mirrored(source: NDArray[np.int64], target: NDArray[np.int64], n: int) -> bool:
-    """Whether some arcs have their reverse and others don't."""
-    straight = source != target
-    arcs = np.unique(source[straight] * n + target[straight])
-    reverse = np.unique(target[straight] * n + source[straight])
-    both = len(np.intersect1d(arcs, reverse, assume_unique=True))
-    return 0 < both < len(arcs)
+    return from_edges(
+        source.astype(np.int64), target.astype(np.int64), np.arange(count), weights=weights, directed=None
+    )
