@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.validation import column_or_1d
 
 from fedwalk.embedding import Embedding
 from fedwalk.errors import FedWalkWarning, InputError
@@ -137,10 +139,41 @@ def test_one_label_per_node_in_an_array_and_nodes_of_any_type() -> None:
 
 
 @pytest.mark.parametrize(
+    "values", [[0, 1, 1, 0], [3, 1, 3, 1], ["chess", "go", "go", "chess"], [True, False, True, True]]
+)
+def test_an_array_with_one_column_has_the_label_of_each_node_as_in_scikit_learn(values: list[Any]) -> None:
+    column = np.array(values).reshape(-1, 1)
+    expected = LabelBinarizer().fit(column_or_1d(column))
+    labels = load_labels(column, NAMED)
+    assert labels.names == tuple(map(str, expected.classes_.tolist()))
+    assert [labels.of(vertex) for vertex in range(4)] == [(str(value),) for value in values]
+
+
+def test_nodes_are_looked_up_by_equality_before_their_text() -> None:
+    # Equal sets list their members in different orders, and so have different texts.
+    node, same = frozenset([1, 9]), frozenset([9, 1])
+    assert node == same
+    assert str(node) != str(same)
+    graph = load_graph([(node, "b"), ("b", 7)])
+    index = pd.Index([same, "b", 7.0], tupleize_cols=False)
+    for source in ({same: "x", "b": "y", 7.0: "z"}, pd.Series(["x", "y", "z"], index)):
+        assert assigned(load_labels(source, graph), graph) == {node: ("x",), "b": ("y",), 7: ("z",)}
+    assert assigned(load_labels({str(node): "x", "7": "z"}, graph), graph) == {node: ("x",), "b": (), 7: ("z",)}
+
+
+def test_a_truth_value_is_not_the_node_1() -> None:
+    with pytest.warns(FedWalkWarning, match="1 vertex not in the graph skipped, such as 'True'"):
+        labels = load_labels({True: "x", 2: "y"}, load_graph(PATH_OF_FOUR))
+    assert labels.per_vertex.tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
     ("source", "problem"),
     [
         (["a", "b"], "2 values for 4 vertices; give one for each node in the order of graph.nodes"),
         ([[0, 1], [1, 0], [1, 1], [0, 0]], "lists of 0 and 1 are ambiguous; give an indicator matrix as a numpy array"),
+        (sparse.csr_array([[1], [0], [1], [0]]), "a sparse matrix with one column could be one label, or"),
+        ([[0, 1], [1, pd.NA], [1, None], [np.nan, 0]], "lists of 0 and 1 are ambiguous"),
         (np.zeros((3, 2)), r"shape \(3, 2\); a matrix of labels has 0 and 1, a row for each of 4 vertices"),
         (np.array([[1, 5], [2, 6], [3, 7], [4, 8]]), "only 0 and 1; give one label per node"),
         (np.array([["ann", "x"]] * 4), "a matrix of labels has 0 and 1"),
@@ -231,3 +264,5 @@ def test_evaluate_takes_labels_of_its_own() -> None:
 def test_a_missing_value_of_pandas_is_no_label() -> None:
     labels = load_labels(pd.Series([1, pd.NA, 2, 1], [1, 2, 3, 4], dtype="Int64"), load_graph(PATH_OF_FOUR))
     assert labels.indicator.toarray().tolist() == [[1, 0], [0, 0], [0, 1], [1, 0]]
+    lists = [["go", pd.NA], ["go", "chess"], [0, 1], [pd.NA, pd.NA]]
+    assert load_labels(lists, NAMED).per_vertex.tolist() == [1, 2, 2, 0]

@@ -5,7 +5,7 @@ Labels that can't belong to the graph are refused: scores on them would look pla
 
 import shlex
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -60,7 +60,8 @@ def load_labels(source: Any, graph: Graph) -> Labels:
         may occur on several lines. Lines that begin with # or % are comments; the file may be compressed. A dict has
         the label of each node, or several in a list, set or tuple; a pandas Series has the nodes as its index. A
         sequence has the label, or labels, of each node in the order of the graph's nodes. A matrix has a row for each
-        node, a column for each label, and only 0 and 1.
+        node, a column for each label, and only 0 and 1; but an array with one column has the label of each node, as in
+        scikit-learn.
     graph : Graph
         The graph that the labels belong to. Vertices that it doesn't have are skipped with a warning.
 
@@ -89,6 +90,8 @@ def load_labels(source: Any, graph: Graph) -> Labels:
         return _from_file(source, graph)
     if hasattr(source, "detach"):
         source = source.detach().cpu().numpy()
+    if isinstance(source, np.ndarray) and source.ndim == 2 and source.shape[1] == 1:
+        source = source[:, 0]
     if sparse.issparse(source) or (isinstance(source, np.ndarray) and source.ndim == 2):
         return _from_indicator(source, graph)
     if isinstance(source, Mapping):
@@ -151,11 +154,11 @@ def _is_header(name: str, labels: list[str]) -> bool:
 
 
 def _from_mapping(source: Mapping[Any, Any], graph: Graph) -> Labels:
-    """{node: label or labels}; nodes are compared as text, like everywhere."""
-    ids = _numbers(graph)
+    """{node: label or labels}."""
+    vertex_of = _finder(graph)
     assigned = _Assigned()
     for node, value in source.items():
-        assigned.add(ids.get(str(node)), str(node), _several(value))
+        assigned.add(vertex_of(node), str(node), _several(value))
     if not source:
         raise InputError("labels: the dictionary is empty; give the label of each node")
     advice = "turn it around: {member: [communities of the member]}"
@@ -164,10 +167,10 @@ def _from_mapping(source: Mapping[Any, Any], graph: Graph) -> Labels:
 
 def _from_series(source: Any, graph: Graph) -> Labels:
     """A pandas Series, whose index has the nodes; a node may occur more than once."""
-    ids = _numbers(graph)
+    vertex_of = _finder(graph)
     assigned = _Assigned()
     for node, value in zip(source.index.tolist(), source.to_list(), strict=True):
-        assigned.add(ids.get(str(node)), str(node), _several(value))
+        assigned.add(vertex_of(node), str(node), _several(value))
     advice = "turn it around, so that the index has the vertices and the values are the communities"
     return _checked(assigned, graph, "labels (the index of a pandas Series has the nodes)", advice)
 
@@ -189,9 +192,15 @@ def _from_sequence(source: Any, graph: Graph) -> Labels:
 
 
 def _could_be_indicator(values: list[Any]) -> bool:
-    """Whether all values are lists of 0 and 1 with the same length above 1."""
+    """Whether all values are lists of 0, 1 and missing values with the same length above 1."""
     lengths = {len(value) if isinstance(value, list | tuple) else 0 for value in values}
-    return len(lengths) == 1 and lengths.pop() > 1 and all(one in (0, 1) for value in values for one in value)
+    return len(lengths) == 1 and lengths.pop() > 1 and all(_is_entry(one) for value in values for one in value)
+
+
+def _is_entry(value: Any) -> bool:
+    """Whether an indicator matrix could have this entry: 0, 1 or a missing value."""
+    # Only numbers are compared: the comparison of an array or of pandas.NA has no truth value.
+    return not _several(value) or (isinstance(value, int | float | np.bool_ | np.number) and value in (0, 1))
 
 
 def _from_indicator(source: Any, graph: Graph) -> Labels:
@@ -201,6 +210,11 @@ def _from_indicator(source: Any, graph: Graph) -> Labels:
         raise InputError(
             f"labels: an array of {source.dtype} of shape {source.shape}; a matrix of labels has 0 and 1, a row for "
             f"each of {counted(graph.vertices, 'vertex', 'vertices')}, and a column for each label"
+        )
+    if matrix.shape[1] == 1:
+        raise InputError(
+            "labels: a sparse matrix with one column could be one label, or the label of each node; give a list with "
+            "the label of each node, None for nodes without one"
         )
     data = matrix.tocsr().data
     if not np.all((data == 0) | (data == 1)):
@@ -226,6 +240,25 @@ def _several(value: Any) -> list[str]:
 def _numbers(graph: Graph) -> dict[str, int]:
     """The number of each vertex, by the text of its name."""
     return {str(name): vertex for vertex, name in enumerate(graph.names.tolist())}
+
+
+def _finder(graph: Graph) -> Callable[[Any], int | None]:
+    """A function from a node to its vertex, or None: nodes are equal to a node of the graph, or have its text.
+
+    The text alone isn't enough: equal sets can have different texts.
+    """
+    by_text = _numbers(graph)
+    by_node: dict[Any, int] = {node: vertex for vertex, node in enumerate(graph.nodes)}
+
+    def vertex_of(node: Any) -> int | None:
+        try:
+            # True equals 1, but doesn't name the node 1.
+            equal = None if isinstance(node, bool | np.bool_) else by_node.get(node)
+        except TypeError:  # not hashable, so no node
+            equal = None
+        return by_text.get(str(node)) if equal is None else equal
+
+    return vertex_of
 
 
 def _checked(assigned: _Assigned, graph: Graph, origin: str, advice: str) -> Labels:
