@@ -1,53 +1,23 @@
-"""Read the labels of a graph's vertices from a file or a Python object: a dict, a Series, a sequence or a matrix.
-
-Labels that can't belong to the graph are refused: scores on them would look plausible, but mean nothing.
-"""
+"""Read the labels of a graph's vertices from a file or a Python object: a dict, a Series, a sequence or a matrix."""
 
 import shlex
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from fedwalk.errors import FedWalkWarning, InputError
+from fedwalk.errors import InputError
+from fedwalk.graph.assigned_labels import Assigned, checked_labels, vertices_by_text
 from fedwalk.graph.graph import Graph, Labels
-from fedwalk.graph.names import rank_names
 from fedwalk.graph.text import Text, list_separator, read_text
 from fedwalk.util.text import counted
-
-MIN_KNOWN = 1 / 2
-"""The least share of the labelled vertices that must be in the graph. Labels of another graph with integer names pass
-only if that graph is about as large; partly labelled graphs always pass."""
-
-MAX_MEAN_LABELS = 50
-"""The largest mean number of labels of a labelled vertex. More are a list of communities, or another table."""
 
 _HEADER = (
     ("vertex", "node", "id", "node_id", "nodeid", "name", "user", "user_id", "vertex_id"),
     ("label", "labels", "class", "group", "groups", "target", "category", "community", "y", "label_id", "group_id"),
 )
-
-
-@dataclass(slots=True)
-class _Assigned:
-    """What was read: (vertex, label) pairs of the graph's vertices, and the names of other vertices."""
-
-    pairs: list[tuple[int, str]] = field(default_factory=list)
-    known: set[int] = field(default_factory=set)
-    unknown: dict[str, None] = field(default_factory=dict)
-
-    def add(self, vertex: int | None, name: str, labels: Iterable[str]) -> None:
-        """Add the labels of one vertex, which is None if the graph doesn't have it."""
-        if vertex is None:
-            self.unknown[name] = None
-            return
-        self.known.add(vertex)
-        self.pairs.extend((vertex, label) for label in labels)
 
 
 def load_labels(source: Any, graph: Graph) -> Labels:
@@ -130,13 +100,13 @@ def _from_file(path: str | PathLike[str], graph: Graph) -> Labels:
     assigned = _read_lines(text, graph)
     command = "awk '{for (i = 1; i <= NF; i++) print $i, NR}'"
     advice = f"lines of 'vertex community' are needed: {command} {shlex.quote(str(text.path))} > labels.txt makes them"
-    return _checked(assigned, graph, str(text.path), advice)
+    return checked_labels(assigned, graph, str(text.path), advice)
 
 
-def _read_lines(text: Text, graph: Graph) -> _Assigned:
+def _read_lines(text: Text, graph: Graph) -> Assigned:
     """The labels on the lines of a file."""
-    ids = _numbers(graph)
-    assigned = _Assigned()
+    ids = vertices_by_text(graph)
+    assigned = Assigned()
     for place, (number, fields) in enumerate(text.rows(list_separator(text))):
         if not all(fields):
             raise text.error(number, "an empty vertex or label; fix the line or remove the extra separator")
@@ -156,23 +126,23 @@ def _is_header(name: str, labels: list[str]) -> bool:
 def _from_mapping(source: Mapping[Any, Any], graph: Graph) -> Labels:
     """{node: label or labels}."""
     vertex_of = _finder(graph)
-    assigned = _Assigned()
+    assigned = Assigned()
     for node, value in source.items():
         assigned.add(vertex_of(node), str(node), _several(value))
     if not source:
         raise InputError("labels: the dictionary is empty; give the label of each node")
     advice = "turn it around: {member: [communities of the member]}"
-    return _checked(assigned, graph, "labels", advice)
+    return checked_labels(assigned, graph, "labels", advice)
 
 
 def _from_series(source: Any, graph: Graph) -> Labels:
     """A pandas Series, whose index has the nodes; a node may occur more than once."""
     vertex_of = _finder(graph)
-    assigned = _Assigned()
+    assigned = Assigned()
     for node, value in zip(source.index.tolist(), source.to_list(), strict=True):
         assigned.add(vertex_of(node), str(node), _several(value))
     advice = "turn it around, so that the index has the vertices and the values are the communities"
-    return _checked(assigned, graph, "labels (the index of a pandas Series has the nodes)", advice)
+    return checked_labels(assigned, graph, "labels (the index of a pandas Series has the nodes)", advice)
 
 
 def _from_sequence(source: Any, graph: Graph) -> Labels:
@@ -185,10 +155,10 @@ def _from_sequence(source: Any, graph: Graph) -> Labels:
         )
     if _could_be_indicator(values):
         raise InputError("labels: lists of 0 and 1 are ambiguous; give an indicator matrix as a numpy array")
-    assigned = _Assigned()
+    assigned = Assigned()
     for vertex, value in enumerate(values):
         assigned.add(vertex, "", _several(value))
-    return _checked(assigned, graph, "labels", "give lists of labels")
+    return checked_labels(assigned, graph, "labels", "give lists of labels")
 
 
 def _could_be_indicator(values: list[Any]) -> bool:
@@ -237,17 +207,12 @@ def _several(value: Any) -> list[str]:
     return [str(value)]
 
 
-def _numbers(graph: Graph) -> dict[str, int]:
-    """The number of each vertex, by the text of its name."""
-    return {str(name): vertex for vertex, name in enumerate(graph.names.tolist())}
-
-
 def _finder(graph: Graph) -> Callable[[Any], int | None]:
     """A function from a node to its vertex, or None: nodes are equal to a node of the graph, or have its text.
 
     The text alone isn't enough: equal sets can have different texts.
     """
-    by_text = _numbers(graph)
+    by_text = vertices_by_text(graph)
     by_node: dict[Any, int] = {node: vertex for vertex, node in enumerate(graph.nodes)}
 
     def vertex_of(node: Any) -> int | None:
@@ -259,61 +224,3 @@ def _finder(graph: Graph) -> Callable[[Any], int | None]:
         return by_text.get(str(node)) if equal is None else equal
 
     return vertex_of
-
-
-def _checked(assigned: _Assigned, graph: Graph, origin: str, advice: str) -> Labels:
-    """The labels, if they can be those of the graph's vertices."""
-    known, unknown = len(assigned.known), len(assigned.unknown)
-    if unknown:
-        _check_known(assigned, graph, origin)
-    columns: dict[str, int] = {}
-    entries = np.array([(v, columns.setdefault(label, len(columns))) for v, label in assigned.pairs], np.int64)
-    if not columns:
-        raise InputError(f"{origin}: no vertex has a label; expected 'vertex label label …' on each line")
-    _check_sensible(columns, entries, known, graph, origin, advice)
-    if unknown:
-        few = ", ".join(map(repr, list(assigned.unknown)[:3]))
-        message = f"{origin}: {counted(unknown, 'vertex', 'vertices')} not in the graph skipped, such as {few}"
-        warnings.warn(message, FedWalkWarning, stacklevel=4)
-    names, rank = rank_names(list(columns), origin)
-    values = np.ones(len(entries), dtype=np.uint8)
-    shape = (graph.vertices, len(names))
-    indicator = sparse.coo_array((values, (entries[:, 0], rank[entries[:, 1]])), shape=shape)
-    return Labels(indicator.tocsr(), tuple(map(str, names.tolist())))
-
-
-def _check_known(assigned: _Assigned, graph: Graph, origin: str) -> None:
-    """Raise InputError if too few of the labelled vertices are in the graph."""
-    known, unknown = len(assigned.known), len(assigned.unknown)
-    theirs, ours = next(iter(assigned.unknown)), str(graph.names[0])
-    if not known:
-        raise InputError(
-            f"{origin}: none of its vertices is in the graph; it has names like {theirs!r}, "
-            f"the graph has names like {ours!r}; use the labels of this graph"
-        )
-    if known < MIN_KNOWN * (known + unknown):
-        raise InputError(
-            f"{origin}: only {known:,} of its {counted(known + unknown, 'vertex is', 'vertices are')} in the graph "
-            f"(not {theirs!r}, for example), so these are probably the labels of another graph. If the graph is "
-            "a part of a larger one, keep only the labels of its vertices"
-        )
-
-
-def _check_sensible(
-    columns: dict[str, int], entries: NDArray[np.int64], known: int, graph: Graph, origin: str, advice: str
-) -> None:
-    """Raise InputError for a list of communities, and for far too many labels."""
-    vertices = _numbers(graph)
-    are_vertices = sum(label in vertices for label in columns)
-    if len(columns) > max(10, known) and 2 * are_vertices >= len(columns):
-        raise InputError(
-            f"{origin}: {counted(known, 'vertex has', 'vertices have')} {len(columns):,} labels, of which "
-            f"{are_vertices:,} are vertices of the graph: this looks like a list of communities and their "
-            f"members; {advice}"
-        )
-    if len(entries) > MAX_MEAN_LABELS * known:
-        raise InputError(
-            f"{origin}: {len(entries) / known:,.0f} labels per vertex on average ({len(columns):,} labels, {known:,} "
-            f"vertices), more than {MAX_MEAN_LABELS}; is it another kind of file? If each line is a community, "
-            f"{advice}. If it is right, give the labels as a matrix of 0 and 1"
-        )
