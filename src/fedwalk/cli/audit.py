@@ -110,7 +110,6 @@ def call(options: argparse.Namespace) -> int:
 def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str | None]]":
     """The graph and settings of a run. The same seed gives the same messages again."""
     from fedwalk.embedding import Embedding
-    from fedwalk.run.folder import EMBEDDING_FILE
     from fedwalk.run.record import graph_of_run, read_run
 
     path = Path(options.target)
@@ -136,7 +135,7 @@ def of_run(options: argparse.Namespace) -> "tuple[Graph, Settings, dict[str, str
     if inputs["graph"] is None:
         raise InputError(f"{path}/run.json doesn't name the graph's file. Give it with --graph.")
     # The run's noise is drawn again by the number of each vertex, so the order has to be the run's.
-    names = Embedding.load(path / EMBEDDING_FILE).nodes
+    names = Embedding.load(path).nodes
     graph = graph_of_run(load_input(inputs), record, names, str(inputs["graph"]))
     settings = Settings.from_mapping(record.settings, f"{path}/run.json")
     if options.threads is not None:

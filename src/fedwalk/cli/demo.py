@@ -53,7 +53,6 @@ def call(options: argparse.Namespace) -> int:
     from fedwalk.graph import load_graph, social_network
     from fedwalk.graph.save import save_edge_list, save_labels
     from fedwalk.run.execute import embed_to_folder
-    from fedwalk.run.folder import EMBEDDING_FILE
     from fedwalk.run.record import RunRecord
     from fedwalk.settings import Settings
 
@@ -82,7 +81,7 @@ def call(options: argparse.Namespace) -> int:
                 inputs={"graph": str(folder / "graph.edges")},
             )
             (scores[protocol],) = evaluate(
-                Embedding.load(folder / protocol / EMBEDDING_FILE), graph, train_ratios=[TRAIN_RATIO],
+                Embedding.load(folder / protocol), graph, train_ratios=[TRAIN_RATIO],
                 threads=options.threads, on_progress=partial(bars, "evaluate"),
             )  # fmt: skip
             bars("evaluate", 1, 1)

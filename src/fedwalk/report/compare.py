@@ -11,7 +11,6 @@ from fedwalk.report.charts import Bar, bars
 from fedwalk.report.content import Figure, Section, Table
 from fedwalk.report.quality import MIDDLE, Quality, middle
 from fedwalk.report.source import Source
-from fedwalk.run.folder import EMBEDDING_FILE
 from fedwalk.run.record import RunRecord, read_run
 from fedwalk.util.text import bytes_text, count_text, epsilon_text, mean_text, seconds_text
 
@@ -41,7 +40,7 @@ def read_baselines(source: Source, folders: tuple[Path, ...]) -> tuple[Baseline,
         record = read_run(folder)
         if record.graph.fingerprint != source.record.graph.fingerprint:
             raise InputError(f"{folder}: {_refusal(record, source)}")
-        baselines.append(Baseline(folder, record, Embedding.load(folder / EMBEDDING_FILE)))
+        baselines.append(Baseline(folder, record, Embedding.load(folder)))
     return tuple(baselines)
 
 

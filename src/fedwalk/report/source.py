@@ -18,7 +18,7 @@ from fedwalk.graph import Graph, load_graph
 from fedwalk.graph.datasets import resolve_graph
 from fedwalk.protocols.paper.tree import Tree
 from fedwalk.report.content import Absent
-from fedwalk.run.folder import EMBEDDING_FILE, TREE_FILE, WALKS_FILE
+from fedwalk.run.folder import TREE_FILE, WALKS_FILE
 from fedwalk.run.record import RunRecord, graph_of_run, read_run
 from fedwalk.settings import Settings
 
@@ -74,7 +74,7 @@ def read_source(
 ) -> Source:
     """Read a run folder and its graph: the given one, or the one that `run.json` names if it still exists."""
     record = read_run(path)
-    embedding = Embedding.load(path / EMBEDDING_FILE)
+    embedding = Embedding.load(path)
     loaded, origin, no_graph = _find_graph(path, record, embedding, (graph, format, labels))
     tree, leaves = _read_tree(path, embedding, federated=record.federation is not None)
     return Source(path, record, embedding, loaded, origin, no_graph, tree, leaves, _read_walks(path))
