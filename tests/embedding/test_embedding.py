@@ -189,6 +189,15 @@ def test_nodes_of_any_kind_are_found_and_come_back_as_they_were() -> None:
     assert [0, 1] not in e
 
 
+@pytest.mark.parametrize("nodes", [np.array([1, 2]), np.array(["a", "b"]), np.array(["a", (1, 2)], dtype=object)])
+def test_an_embedding_has_its_own_copy_of_the_nodes(nodes: Any) -> None:
+    nodes.flags.writeable = False
+    e = Embedding(nodes, np.eye(2))
+    assert e.nodes.tolist() == nodes.tolist()
+    assert e.nodes.flags.writeable
+    assert not np.shares_memory(e.nodes, nodes)
+
+
 def test_a_truth_value_is_no_node_of_an_embedding_of_integers() -> None:
     e = Embedding([1, 2], np.eye(2))
     for value in (True, np.True_):

@@ -224,7 +224,7 @@ def _as_nodes(nodes: ArrayLike | Iterable[Hashable]) -> NDArray[Any]:
             given = f"{nodes.dtype}, {nodes.ndim}-D"
             raise InputError(f"nodes: expected integers, text or objects, one per row; got {given}")
         if nodes.dtype.kind == "U":
-            return nodes
+            return nodes.copy()
         if np.can_cast(nodes.dtype, np.int64):
             return nodes.astype(np.int64)
         nodes = nodes.tolist()

@@ -78,7 +78,9 @@ def run(graph: Graph, settings: Settings, stages: StageRunner | None = None, ear
     stages.transcript = Transcript.of(protocol.messages)
     vectors = np.zeros((graph.vertices, settings.dim), np.float32)
     vectors[taking_part] = _checked(protocol.simulate(active, settings, stages), (active.vertices, settings.dim))
-    return Run(Embedding(graph.nodes, vectors), settings, stages, taking_part, ledger)
+    # Names are an array of checked names already; a list of them would be checked again, one by one.
+    nodes = graph.names if graph.objects is None else graph.objects
+    return Run(Embedding(nodes, vectors), settings, stages, taking_part, ledger)
 
 
 def _checked(vectors: Vectors, shape: tuple[int, int]) -> Vectors:
