@@ -5,6 +5,9 @@ import io
 import json
 import re
 import statistics
+import subprocess
+import sys
+import time
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +140,26 @@ def test_an_interrupted_sweep_continues_where_it_stopped(
     assert len(began) == 9
     assert len(set(began)) == 8
     assert len(read(tmp_path / "results.csv")) == 8
+
+
+def test_a_second_sweep_in_the_folder_of_a_running_one_is_refused(
+    fedwalk: Command, network_file: Path, tmp_path: Path
+) -> None:
+    arguments = ("sweep", network_file, "--vary", "predict=0,0.4", "--score", "none", "-o", tmp_path, *QUICK)
+    long = [sys.executable, "-m", "fedwalk", *map(str, arguments), "--seeds", "1000"]
+    with subprocess.Popen(long, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            while not list((tmp_path / "trials").glob("*.json")):
+                assert running.poll() is None
+                time.sleep(0.05)
+            refused = fedwalk(*arguments, "--seeds", 1)
+        finally:
+            running.kill()
+    assert (refused.code, "another sweep is running there" in refused.err) == (2, True)
+    assert not (tmp_path / "results.csv").exists()
+    # The lock goes with its process, even with one that was killed.
+    assert fedwalk(*arguments, "--seeds", 1).code == 0
+    assert len(read(tmp_path / "results.csv")) == 2
 
 
 def test_only_new_trials_are_computed(

@@ -105,19 +105,20 @@ def call(options: argparse.Namespace) -> int:
     from fedwalk.cli.show import StageBars, print_json
     from fedwalk.experiments.plots import check_available
     from fedwalk.experiments.settings_sweep.definition import check
-    from fedwalk.experiments.settings_sweep.run import count_missing, publish_sweep, run_sweep
+    from fedwalk.experiments.settings_sweep.run import count_missing, publish_sweep, reserved, run_sweep
 
     if not options.no_figures:
         # Now and not after the trials, which can take hours.
         check_available()
     sweep = chosen_sweep(options)
     check(sweep, options.output)
-    with StageBars(_title(sweep, count_missing(sweep, options.output))) as bars:
-        results = run_sweep(sweep, options.output, partial(bars, "trials"))
-        bars("trials", 1, 1)
-    record = publish_sweep(
-        sweep, results, options.output, command=command_line(options), figures=not options.no_figures
-    )
+    with reserved(options.output):
+        with StageBars(_title(sweep, count_missing(sweep, options.output))) as bars:
+            results = run_sweep(sweep, options.output, partial(bars, "trials"))
+            bars("trials", 1, 1)
+        record = publish_sweep(
+            sweep, results, options.output, command=command_line(options), figures=not options.no_figures
+        )
     if options.json:
         print_json(record)
         return 0

@@ -5,12 +5,15 @@ one more value runs only the new trials.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from fedwalk import __version__
+from fedwalk.errors import RunFolderError
 from fedwalk.experiments.plots import draw
 from fedwalk.experiments.publish import Edition, as_csv, as_page
 from fedwalk.experiments.settings_sweep.definition import PAGE, RECORD, Sweep, proved_epsilon
@@ -19,12 +22,33 @@ from fedwalk.experiments.settings_sweep.results import Row, SweepResults, number
 from fedwalk.experiments.trials import Trials, labels_digest
 from fedwalk.privacy.ledger import or_unbounded
 from fedwalk.run.folder import write_text
+from fedwalk.util.files import try_lock, write_failure
 from fedwalk.util.parallel import Progress, silent
+
+TRIALS = "trials"
+"""The subfolder with the finished trials, and with the lock of the sweep that is running."""
+
+
+@contextmanager
+def reserved(folder: Path) -> Iterator[None]:
+    """Lock the folder for the block; RunFolderError if another sweep is running there.
+
+    Two sweeps at once would compute the same trials, and the tables could be a mixture of both.
+    """
+    with ExitStack() as stack:
+        try:
+            (folder / TRIALS).mkdir(parents=True, exist_ok=True)
+            free = stack.enter_context(try_lock(folder / TRIALS / "lock"))
+        except OSError as error:
+            raise write_failure(folder / TRIALS, error, "Name another folder.") from error
+        if not free:
+            raise RunFolderError(f"{folder}: another sweep is running there. Wait for its end, or name another folder.")
+        yield
 
 
 def run_sweep(sweep: Sweep, folder: Path, on_progress: Progress = silent) -> SweepResults:
     """Run the trials that aren't on disk yet, and return the results of all of them."""
-    measured = Trials(sweep.setup, folder / "trials").measure(sweep.trials(), on_progress)
+    measured = Trials(sweep.setup, folder / TRIALS).measure(sweep.trials(), on_progress)
     rows = []
     for combination in sweep.combinations:
         epsilon = proved_epsilon(sweep.setup.graph, combination.settings)
@@ -37,7 +61,7 @@ def run_sweep(sweep: Sweep, folder: Path, on_progress: Progress = silent) -> Swe
 
 def count_missing(sweep: Sweep, folder: Path) -> int:
     """How many trials aren't on disk yet."""
-    return Trials(sweep.setup, folder / "trials").count_missing(sweep.trials())
+    return Trials(sweep.setup, folder / TRIALS).count_missing(sweep.trials())
 
 
 def publish_sweep(
