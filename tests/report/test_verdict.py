@@ -139,7 +139,7 @@ def test_an_audit_gives_the_share_of_the_edges_that_its_best_attack_named(
     audited = audit(network, Settings(**SETTINGS, protocol=protocol), canaries=300, repeats=50).as_dict()
     (run / "audit.json").write_text(json.dumps(audited), encoding="utf-8")
     source = read_source(run)
-    record = read_audit(source)
+    record = read_audit(run)
     assert record is not None
     said = what_leaks(source, tuple(record["findings"]))
     assert said.startswith("In an audit, the server could name ")

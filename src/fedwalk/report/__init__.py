@@ -76,7 +76,7 @@ def build_report(
     on_progress = on_progress or ignore_progress
     source = read_source(run, graph, format, labels)
     others = read_baselines(source, tuple(baselines))
-    audit = read_audit(source)
+    audit = read_audit(run)
     on_progress("layout", 0, 1)
     drawn = make_map(source, layout, partial(on_progress, "layout"))
     on_progress("layout", 1, 1)
@@ -102,7 +102,7 @@ def _sections(
 ) -> list[Section]:
     """The sections between the map and the privacy box."""
     return [
-        *([compare_section(source, others, quality)] if others else []),
+        *([compare_section(source, others, quality, audit)] if others else []),
         quality_section(quality),
         attack_section(source, audit),
         ledger_section(source),

@@ -4,7 +4,8 @@ Every number stands with who could get it, what it means, and what a guess witho
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from fedwalk.attacks.finding import metrics_text
@@ -47,9 +48,9 @@ CLAIMS = {
 """What the baseline of a finding says about the protocol itself, rather than about chance."""
 
 
-def read_audit(source: Source) -> dict[str, Any] | None:
+def read_audit(run: Path) -> dict[str, Any] | None:
     """What audit.json holds; None if the run hasn't been audited. RunFolderError if the file is damaged."""
-    file = source.path / AUDIT_FILE
+    file = run / AUDIT_FILE
     if not file.exists():
         return None
     record = read_json_object(file, ("findings", "epsilon", "confidence"))
@@ -57,7 +58,7 @@ def read_audit(source: Source) -> dict[str, Any] | None:
         # Whether each part has its type, before the page is half made.
         audit_section(record)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        command = shlex.join(["fedwalk", "audit", str(source.path)])
+        command = shlex.join(["fedwalk", "audit", str(run)])
         raise RunFolderError(
             f"{file}: isn't what fedwalk wrote ({error!r}). Make it again with `{command}`."
         ) from error
@@ -110,6 +111,18 @@ def explain(finding: Finding) -> Explained:
         ("How", finding["sentence"]),
     )
     return Explained(sentence(finding["attack"]), metrics_text(success), tuple(term for term in terms if term[1]))
+
+
+def best_attack(findings: Iterable[Finding]) -> Finding | None:
+    """The attack that names edges best: many of them, with few wrong guesses; None if no attack names any."""
+    best = max(findings, key=_strength, default=None)
+    return best if best is not None and _strength(best) > 0 else None
+
+
+def _strength(finding: Finding) -> float:
+    """The harmonic mean of recall and precision; 0 for an attack that names no edges."""
+    recall, precision = (finding["success"].get(name, 0.0) for name in ("recall", "precision"))
+    return 2 * recall * precision / (recall + precision) if recall + precision else 0.0
 
 
 def observer_text(observer: str) -> str:

@@ -8,7 +8,7 @@ import math
 
 from fedwalk.evaluation import Score
 from fedwalk.protocols.registry import known_protocol
-from fedwalk.report.audit import Finding, observer_text, share_text
+from fedwalk.report.audit import Finding, best_attack, observer_text, share_text
 from fedwalk.report.compare import Baseline
 from fedwalk.report.content import Card
 from fedwalk.report.quality import Quality, middle
@@ -86,7 +86,7 @@ def _judgement(own: Score, frequent: Score) -> str:
 
 def what_leaks(source: Source, findings: tuple[Finding, ...]) -> str:
     """What the best attack of the audit found, and what is proved; without either, what the run itself states."""
-    proved, found = _proved(source.record), _best_attack(findings)
+    proved, found = _proved(source.record), _found(findings)
     if proved is None:
         stated = source.record.privacy.partition(". ")[0].rstrip(".")
         proved = f"nothing limits what can be learned about an edge, in the protocol's own words: “{stated}”"
@@ -110,19 +110,13 @@ def _proved(record: RunRecord) -> str | None:
     )
 
 
-def _best_attack(findings: tuple[Finding, ...]) -> str | None:
-    """The attack that names edges best: many of them, with few wrong guesses; None if no attack names any."""
-    best = max(findings, key=_strength, default=None)
-    if best is None or _strength(best) == 0:
+def _found(findings: tuple[Finding, ...]) -> str | None:
+    """What the best attack found, in words; None if no attack names any edge."""
+    best = best_attack(findings)
+    if best is None:
         return None
     recall, precision = best["success"]["recall"], best["success"]["precision"]
     return (
         f"In an audit, {observer_text(best['observer'])} could name {share_text(recall)} of all edges, with "
         f"{share_text(precision)} of the guesses right"
     )
-
-
-def _strength(finding: Finding) -> float:
-    """The harmonic mean of recall and precision; 0 for an attack that names no edges."""
-    recall, precision = (finding["success"].get(name, 0.0) for name in ("recall", "precision"))
-    return 2 * recall * precision / (recall + precision) if recall + precision else 0.0
