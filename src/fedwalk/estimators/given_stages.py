@@ -1,6 +1,6 @@
 """Stage values that a user passes to `fit`, checked against the graph.
 
-They come from an earlier run or from elsewhere, and a run that is given them doesn't compute them.
+They may come from an earlier run. The run then uses them and doesn't compute these stages itself.
 """
 
 from collections.abc import Callable, Mapping

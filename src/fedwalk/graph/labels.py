@@ -199,7 +199,7 @@ def _several(value: Any) -> list[str]:
     """The labels in a value: one, several in a container, or none (None and NaN)."""
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
         return [label for one in value for label in _several(one)]
-    # First the text: a comparison with pandas.NA has no truth value.
+    # pandas.NA must be recognised by its text first: `value != value` raises an error for it.
     if value is None or str(value) in ("", "<NA>") or value != value:
         return []
     if isinstance(value, float | np.floating) and float(value).is_integer():

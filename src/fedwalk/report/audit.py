@@ -1,6 +1,6 @@
 """The section on attacks: what `fedwalk audit` found, from its audit.json.
 
-Every number stands with who could get it, what it means, and what a guess without any message would reach.
+Each number is shown with the party that could get it, its meaning, and what guesses without any message would reach.
 """
 
 import shlex
@@ -36,7 +36,7 @@ CHANCES = {
     "recall": "As many pairs drawn at random would name {percent} of 100 edges.",
     "precision": "Of 100 pairs drawn at random, {percent} are edges.",
     "named": "A random guess is right for {percent} of 100.",
-    "auc": "A coin is right in {percent} of 100 cases.",
+    "auc": "A coin flip would be right in {percent} of 100 cases.",
     "degree_auc": "The true degrees alone, without any vector: in {percent} of 100.",
     "rank_correlation": "A random order has a correlation of {value}.",
 }

@@ -1,4 +1,4 @@
-"""The section that puts this run beside others of the same graph: protocol, ε, F1, messages, time, privacy, attacks."""
+"""The section that compares this run with others of the same graph: protocol, ε, F1, messages, time and attacks."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,7 @@
 """The verdict at the top of the page: what was embedded, how good it is, and what others can learn, a sentence each.
 
-A reader who knows nothing of the field must understand it, and it must be true for every protocol, also for those of
-other packages. So it claims only what the record of the run, its ledger, its audit and the scores contain.
+It is written for readers who don't know the field, and must be true for every protocol, also for those of other
+packages. So it says only what the record of the run, its ledger, its audit and the scores contain.
 """
 
 import math
