@@ -203,7 +203,7 @@ def test_a_holder_with_an_unregistered_key_is_refused(up: Running, tmp_path: Pat
     folder.log.unlink()
     up.start_holder("holder-0")
     try:
-        record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run", patience=15.0)
+        record = up.run(Settings(**{**CHOSEN, "protocol": "ldp", "epsilon": 5.0}), tmp_path / "run", patience=30.0)
     finally:
         up.kill("holder-0")
         write_secret(folder.path / "node.key", key, replace=True)
